@@ -16,6 +16,7 @@ import {
   type PaypalMoney,
   type PaypalOrder,
   type PaypalRefund,
+  type PaypalResource,
   idOfLink,
 } from './paypal-objects.ts';
 import type { HandoffRequest, RefundRequest } from './provider.ts';
@@ -223,18 +224,19 @@ export function refundOutcome(refund: PaypalRefund): RefundOutcome & { reference
   return { status, reason: `PayPal reports ${refund.status_details?.reason ?? refund.status}`, reference };
 }
 
-/** Hint for a verified event; undefined if the event is about no record of this service. */
-export function hintOf({ event_type: type, resource }: PaypalEvent): Hint | undefined {
+/** Hint for a verified event; null if the event is about no record of this service, undefined if its object cannot be read. */
+export function hintOf({ event_type: type, resource }: PaypalEvent): Hint | null | undefined {
   const about = Object.hasOwn(EVENTS, type) ? EVENTS[type] : undefined;
-  if (about === undefined) return undefined;
+  if (about === undefined) return null;
+  if (resource === null) return undefined;
+  const { purchase_units: units, custom_id: named } = resource;
+  if (about === 'payment' && ownPaymentId(units ? units[0]?.custom_id : named) === undefined) return null;
   const id = about === 'payment' ? orderIdOf(type, resource) : (resource.dispute_id ?? resource.id);
   return id === undefined ? undefined : { about, id };
 }
 
 /** Id of the order of our payment that an event is about. */
-function orderIdOf(type: string, resource: PaypalEvent['resource']): string | undefined {
-  const { purchase_units: units, custom_id: named } = resource;
-  if (ownPaymentId(units ? units[0]?.custom_id : named) === undefined) return undefined;
+function orderIdOf(type: string, resource: PaypalResource): string | undefined {
   if (type === 'CHECKOUT.ORDER.APPROVED') return resource.id;
   const related = resource.order_id ?? resource.supplementary_data?.related_ids?.order_id;
   return related ?? idOfLink(resource.links, 'up', 'orders');

@@ -11,15 +11,19 @@ const money = z.object({
   value: z.string().regex(/^-?\d{1,15}(?:\.\d{1,4})?$/),
 });
 export type PaypalMoney = z.output<typeof money>;
-const links = z.array(z.object({ rel: z.string(), href: z.url() })).optional();
+// A link that cannot be read equals a missing one.
+const link = z.object({ rel: z.string(), href: z.url() }).catch({ rel: '', href: '' });
+const links = z.array(link).optional().catch(undefined);
 type Links = z.output<typeof links>;
+/** Text without effect on the money of a payment. */
+const text = z.string().nullish().catch(null);
 const time = z.iso.datetime({ offset: true });
 
 const capture = z.object({
   id,
   status: z.string(),
   amount: money,
-  custom_id: z.string().nullish(),
+  custom_id: text,
   seller_receivable_breakdown: z.object({ paypal_fee: money.nullish() }).nullish(),
   create_time: time.nullish(),
   update_time: time.nullish(),
@@ -29,9 +33,9 @@ const refund = z.object({
   id,
   status: z.string(),
   amount: money,
-  custom_id: z.string().nullish(),
+  custom_id: text,
   create_time: time.nullish(),
-  status_details: z.object({ reason: z.string().nullish() }).nullish(),
+  status_details: z.object({ reason: text }).nullish(),
   /** Present once PayPal has deducted the refund from the balance. */
   seller_payable_breakdown: z.object({}).nullish(),
   links,
@@ -44,7 +48,7 @@ const order = z.object({
   purchase_units: z
     .array(
       z.object({
-        custom_id: z.string().nullish(),
+        custom_id: text,
         amount: money.optional(),
         payments: z.object({ captures: z.array(capture).nullish(), refunds: z.array(refund).nullish() }).nullish(),
       }),
@@ -58,7 +62,7 @@ const movement = z.object({ amount: money, type: z.string(), reason: z.string().
 const dispute = z.object({
   dispute_id: id,
   status: z.string(),
-  reason: z.string().nullish(),
+  reason: text,
   create_time: time,
   update_time: time.nullish(),
   dispute_amount: money,
@@ -71,19 +75,26 @@ const dispute = z.object({
 export type PaypalDispute = z.output<typeof dispute>;
 const disputes = z.object({ items: z.array(z.object({ dispute_id: id })).default([]) });
 
+const optionalId = id.optional().catch(undefined);
+const resource = z.object({
+  id: optionalId,
+  dispute_id: optionalId,
+  order_id: optionalId,
+  custom_id: text,
+  purchase_units: z.array(z.object({ custom_id: text })).nullish(),
+  supplementary_data: z
+    .object({ related_ids: z.object({ order_id: optionalId }).nullish() })
+    .nullish()
+    .catch(null),
+  links,
+});
 const event = z.object({
   id,
   event_type: z.string(),
-  resource: z.object({
-    id: id.optional().catch(undefined),
-    dispute_id: id.optional().catch(undefined),
-    order_id: id.optional().catch(undefined),
-    custom_id: z.string().nullish(),
-    purchase_units: z.array(z.object({ custom_id: z.string().nullish() })).nullish(),
-    supplementary_data: z.object({ related_ids: z.object({ order_id: id.optional() }).optional() }).nullish(),
-    links,
-  }),
+  /** Null if it cannot be read. */
+  resource: resource.nullable().catch(null),
 });
+export type PaypalResource = z.output<typeof resource>;
 export type PaypalEvent = z.output<typeof event>;
 const token = z.object({
   access_token: z.string().min(1),

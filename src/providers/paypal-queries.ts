@@ -67,8 +67,8 @@ export function createPaypalQueries(
       return found ? { signals: disputeSignals([found]), next: null } : NOT_YET;
     }
     const reversal = await queries.refund(id);
-    const capture = reversal && idOfLink(reversal.links, 'up', 'captures');
-    if (!reversal || capture === undefined) return NOT_YET;
+    if (!reversal) return NOT_YET;
+    const capture = captureIdOf(reversal);
     const disputes = await disputesOf(capture);
     // The reversal of a disputed payment is a part of its dispute, which is booked once.
     if (disputes.length > 0) return { signals: disputeSignals(disputes), next: null };
@@ -114,10 +114,15 @@ function paymentAnswer(order: PaypalOrder | undefined, settings: Pick<PaypalSett
 }
 
 function refundAnswer(found: PaypalRefund | undefined): HintAnswer {
-  const capture = found && idOfLink(found.links, 'up', 'captures');
-  if (!found || capture === undefined) return NOT_YET;
+  if (!found) return NOT_YET;
   const refund = { ...refundOutcome(found), ours: refundIdOf(found), amount: amountOf(found.amount) };
-  return { signals: [{ about: 'refund', ref: { reference: capture }, refund }], next: null };
+  return { signals: [{ about: 'refund', ref: { reference: captureIdOf(found) }, refund }], next: null };
+}
+
+function captureIdOf({ id, links }: PaypalRefund): string {
+  const capture = idOfLink(links, 'up', 'captures');
+  if (capture === undefined) throw new Error(`PayPal names no capture of refund ${id}`);
+  return capture;
 }
 
 function disputeSignals(disputes: readonly PaypalDispute[]): Signal[] {

@@ -97,7 +97,12 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       const event = readEvent(json);
       if (!event && typeof json !== 'object') throw new GatewayError('invalid_input', 'The callback is not an event.');
       const hint = event && hintOf(event);
-      return { signals: [], hints: hint ? [{ ...hint, eventId: event.id }] : [] };
+      if (hint === undefined) {
+        const advice = 'look for its object at PayPal';
+        const about = { provider: id, eventId: event?.id, type: event?.event_type, advice };
+        context.log.warn(about, 'callback of PayPal ignored: it cannot be read');
+      }
+      return { signals: [], hints: event && hint ? [{ ...hint, eventId: event.id }] : [] };
     },
 
     query: (hint) => queries.answer(hint),

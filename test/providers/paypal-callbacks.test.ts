@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { createCallbackVerifier } from '../../src/providers/paypal-certificates.ts';
+import { idOf } from '../fixtures/checkout-records.ts';
+import { pick } from '../support/gateway.ts';
 import { startServer } from '../support/http-server.ts';
 import { SKIPPED } from './paypal-contract.ts';
-import { approvalOf, forgePaypal, startPaypalWorld } from './paypal-forgeries.ts';
-import type { PaypalEvent } from './scripted-paypal-objects.ts';
+import { type PaypalWorld, approvalOf, forgePaypal, startPaypalWorld } from './paypal-forgeries.ts';
 import { PAYPAL_TEST_ROOT } from './scripted-paypal-signature.ts';
 
 const DAY = 86_400_000;
@@ -123,13 +124,50 @@ describe("PayPal's signature of a callback", () => {
     assert.equal(paypal.certificateRequests.length, requests);
   });
 
+  async function readSigned({ paypal, provider }: PaypalWorld, event_type: string, resource: object) {
+    const { body, headers } = paypal.callbackOf({ ...approvalOf(1), event_type, resource });
+    return (await provider.readCallback(Buffer.from(body), headers)).hints;
+  }
+
   test('a verified event with an unusable field still has its hint', async () => {
     await using world = await startPaypalWorld();
-    const resource = { dispute_id: 'PP-D-1', order_id: null, links: [] };
-    const event = { ...approvalOf(1), event_type: 'CUSTOMER.DISPUTE.CREATED', resource };
-    const { body, headers } = world.paypal.callbackOf(event as object as PaypalEvent);
-    const { hints } = await world.provider.readCallback(Buffer.from(body), headers);
-    assert.deepEqual(hints, [{ about: 'reversal', id: 'PP-D-1', eventId: 'WH-1' }]);
+    const order = { rel: 'up', href: 'https://api.paypal.com/v2/checkout/orders/ORDER-1' };
+    const capture = { id: 'CAPTURE-1', custom_id: idOf('pay', 1) };
+    const related = { related_ids: { order_id: 'ORDER-1' } };
+    for (const [type, resource, id] of [
+      ['CUSTOMER.DISPUTE.CREATED', { dispute_id: 'PP-D-1', order_id: null, links: [] }, 'PP-D-1'],
+      ['CUSTOMER.DISPUTE.CREATED', { dispute_id: 'PP-D-1', links: null }, 'PP-D-1'],
+      ['CUSTOMER.DISPUTE.UPDATED', { dispute_id: 'PP-D-1', links: 'none' }, 'PP-D-1'],
+      ['PAYMENT.CAPTURE.REFUNDED', { id: 'REFUND-1', custom_id: 5, links: [{ href: '/x' }, null] }, 'REFUND-1'],
+      ['PAYMENT.CAPTURE.COMPLETED', { ...capture, supplementary_data: related, links: null }, 'ORDER-1'],
+      [
+        'PAYMENT.CAPTURE.COMPLETED',
+        { ...capture, supplementary_data: { related_ids: null }, links: [{}, order] },
+        'ORDER-1',
+      ],
+      ['PAYMENT.CAPTURE.COMPLETED', { ...capture, supplementary_data: 'none', links: [order] }, 'ORDER-1'],
+    ] as const) {
+      const hints = await readSigned(world, type, resource);
+      assert.deepEqual(pick(hints, 'id', 'eventId'), [[id, 'WH-1']], JSON.stringify(resource));
+    }
+    assert.deepEqual(world.log, []);
+  });
+
+  test('a verified event of a subscribed type that cannot be read is logged, and an event of another program is not', async () => {
+    await using world = await startPaypalWorld();
+    const foreign = { id: 'CAPTURE-1', custom_id: 'order 5', links: [] };
+    assert.deepEqual(await readSigned(world, 'PAYMENT.CAPTURE.COMPLETED', foreign), []);
+    assert.deepEqual(world.log, []);
+    for (const [type, resource] of [
+      ['CUSTOMER.DISPUTE.CREATED', { dispute_id: 5 }],
+      ['PAYMENT.CAPTURE.COMPLETED', { ...foreign, custom_id: idOf('pay', 1) }],
+      ['CHECKOUT.ORDER.APPROVED', { id: 'ORDER-1', purchase_units: 'none' }],
+    ] as const) {
+      world.log.length = 0;
+      assert.deepEqual(await readSigned(world, type, resource), []);
+      assert.equal(world.log.length, 1, type);
+      assert.match(world.log[0]!, new RegExp(`"WH-1".*${type}`));
+    }
   });
 
   test('a signed event of another kind has no hint', async () => {
