@@ -5,6 +5,8 @@ import { reader } from './schema-reader.ts';
 
 const id = z.string().min(1).max(255);
 const cents = z.int();
+// Information about a payment. A value that cannot be read counts as missing, so that it does not hide the money.
+const text = z.string().nullish().catch(null);
 const metadata = z.record(z.string(), z.string()).nullish();
 const movement = z.object({
   id,
@@ -15,22 +17,21 @@ const movement = z.object({
   type: id,
   source: z.unknown().optional(),
 });
-const paymentError = z.object({ type: z.string(), code: z.string().nullish(), decline_code: z.string().nullish() });
+const paymentError = z.object({ type: z.string(), code: text, decline_code: text });
 export type PaymentError = z.output<typeof paymentError>;
 /** Balance transaction of Stripe. */
 export type BalanceMovement = z.output<typeof movement>;
-const text = z.string().nullish().catch(null);
 const card = z.object({ country: text, brand: text, funding: text });
 const charge = z.object({
-  created: z.int(),
+  created: z.int().nullish().catch(null),
   payment_method_details: z.object({ card: card.nullish() }).nullish().catch(null),
-  failure_code: z.string().nullish(),
+  failure_code: text,
   balance_transaction: z.union([z.string(), movement]).nullish(),
 });
 const intent = z.object({
   id,
   status: z.string(),
-  last_payment_error: paymentError.nullish(),
+  last_payment_error: paymentError.nullish().catch(null),
   latest_charge: z.union([z.string(), charge]).nullish(),
 });
 const session = z.object({
@@ -59,7 +60,7 @@ const refund = z.object({
   payment_intent: z.string().nullish(),
   /** Id of the deduction from the balance; null while there is none. */
   balance_transaction: z.string().nullish(),
-  failure_reason: z.string().nullish(),
+  failure_reason: text,
   metadata,
 });
 export type StripeRefund = z.output<typeof refund>;
@@ -70,7 +71,7 @@ const dispute = z.object({
   livemode: z.boolean(),
   status: z.string(),
   currency: id,
-  reason: z.string().nullish(),
+  reason: text,
   payment_intent: z.string().nullish(),
   balance_transactions: z.array(movement),
 });

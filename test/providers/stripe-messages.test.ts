@@ -112,6 +112,22 @@ describe('payment reports from Stripe sessions', () => {
     assert.equal(paymentReport(aStripeSession(paid)).card, null);
   });
 
+  test('a paid session is reported although a field about its charge or about an earlier decline cannot be read', () => {
+    const paid = { status: 'complete', payment_status: 'paid' };
+    const charge = { created: 1, balance_transaction: { ...MOVEMENT, amount: 5024, fee: 176, net: 4848 } };
+    for (const fields of [
+      { last_payment_error: { type: 'card_error', code: 'card_declined', decline_code: 51 } },
+      { last_payment_error: { type: 51 } },
+      { latest_charge: { ...charge, failure_code: 7 } },
+      { latest_charge: { ...charge, created: '12' } },
+    ]) {
+      const { state, received, cost } = paymentReport(aStripeSession(paid, { latest_charge: charge, ...fields }));
+      assert.deepEqual([state, received, cost], ['paid', usd(5024), usd(176)], JSON.stringify(fields));
+    }
+    const unreadable = { ...charge, balance_transaction: { ...MOVEMENT, fee: '176' } };
+    assert.equal(aStripeSession(paid, { latest_charge: unreadable }), undefined);
+  });
+
   test('the result of a bank debit in progress is expected 10 days after its charge', () => {
     const report = paymentReport(aStripeSession({ status: 'complete' }, { status: 'processing' }));
     assert.deepEqual([report.state, report.expectedBy, report.received], ['processing', NOW + 10 * DAY, null]);
