@@ -1,7 +1,7 @@
 import { isId } from '../domain/id.ts';
 import { cardFrom } from '../domain/payment-card.ts';
 import { NO_DETAILS, type ProviderReport, type ReversalReport, amountInCents } from '../domain/provider-report.ts';
-import type { Instant } from '../domain/records.ts';
+import type { Instant, Payment } from '../domain/records.ts';
 import { declineOf } from './adyen-failures.ts';
 import type { NotificationItem, PaymentLink } from './adyen-objects.ts';
 import { type AdyenSettings, adyenMethodOf } from './adyen-settings.ts';
@@ -83,27 +83,34 @@ export function dollars(value: number) {
   return { currency: 'USD', value } as const;
 }
 
-/** True if a buyer has used a link so long ago that the notification about the payment must have arrived. */
-export function isOverdue({ status, updatedAt }: PaymentLink, now: Instant): boolean {
+/**
+ * True if a buyer has used a link so long ago that the notification about the payment must have arrived. A link without the time of
+ * its use counts from the creation of its payment.
+ */
+export function isOverdue(
+  { status, updatedAt }: PaymentLink,
+  { created }: Pick<Payment, 'created'>,
+  now: Instant,
+): boolean {
   const isUsed = status === 'completed' || status === 'paid';
-  return isUsed && now - instantOf(updatedAt, now) >= LOST_CALLBACK_MS;
+  return isUsed && now - instantOf(updatedAt, created) >= LOST_CALLBACK_MS;
 }
 
 /** Report on a payment from its link. A link never proves that money arrived: only a signed notification does. */
-export function linkReport(link: PaymentLink, now: Instant): ProviderReport {
+export function linkReport(link: PaymentLink, payment: Pick<Payment, 'created'>, now: Instant): ProviderReport {
   const { status, updatedAt } = link;
   if (status === 'active') return { ...NO_DETAILS, state: 'awaiting_buyer' };
   if (status === 'expired') return left('payment link expired');
   // A payment whose notification is lost must not time out, because the buyer would be asked to pay again.
-  const isExpected = status === 'paymentPending' || isOverdue(link, now);
-  const expectedBy = isExpected ? instantOf(updatedAt, now) + PROCESSING_MS : null;
+  const isExpected = status === 'paymentPending' || isOverdue(link, payment, now);
+  const expectedBy = isExpected ? instantOf(updatedAt, payment.created) + PROCESSING_MS : null;
   return { ...NO_DETAILS, state: 'processing', expectedBy };
 }
 
-/** The instant of a time of Adyen; `now` if it gives none. */
-function instantOf(time: string | null | undefined, now: Instant): Instant {
+/** The instant of a time of Adyen; `otherwise` if it gives none. */
+function instantOf(time: string | null | undefined, otherwise: Instant): Instant {
   const instant = Date.parse(time ?? '');
-  return Number.isNaN(instant) ? now : instant;
+  return Number.isNaN(instant) ? otherwise : instant;
 }
 
 /** Signal of a verified item; undefined if the item is about no record of this service. */

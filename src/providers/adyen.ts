@@ -84,9 +84,9 @@ export function createAdyen(instance: AdyenInstance, context: AdyenContext): Pro
       const answer = await call('GET', linkPath(payment.providerReference), { timeoutMs });
       const link = readOwnLink(payment, answer);
       if (!link) return 'cannot_tell';
-      if (isOverdue(link, now())) reportLostCallback(payment, link);
+      if (isOverdue(link, payment, now())) reportLostCallback(payment, link);
       const url = link.status === 'active' ? link.url : null;
-      return { report: linkReport(link, now()), reference: link.id, url };
+      return { report: linkReport(link, payment, now()), reference: link.id, url };
     },
 
     async cancel(payment, timeoutMs): Promise<'cancelled' | 'unknown'> {

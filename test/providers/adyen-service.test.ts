@@ -237,6 +237,18 @@ describe('the notifications of Adyen', () => {
     await stage.assertBooks();
   });
 
+  test('a used link without the time of its use is overdue too, and its payment does not time out', async () => {
+    await using stage = await openAdyenStage();
+    const { adyen, tillway } = stage;
+    const started = await stage.start();
+    adyen.sendingOf = LOST;
+    adyen.pay(started.link);
+    delete (adyen.links.get(started.link) as { updatedAt?: string }).updatedAt;
+    for (let hour = 0; hour < 26; hour++) await stage.pass(HOUR);
+    assert.ok(tillway.logged.some((line) => line.includes('has not arrived')));
+    assert.equal((await stage.payment(started)).status, 'pending');
+  });
+
   test('a batch with a forged item changes nothing, and a genuine batch applies every item', async () => {
     const stage = stageOf();
     const { adyen } = stage;
