@@ -4,6 +4,8 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { faultOfPair, fieldAt, isFraction, remedyOf } from './input-remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
+/** Formats that the description of the field explains better than the message of the parser. */
+const DESCRIBED_FORMATS = new Set(['email', 'datetime']);
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 /** Parser of input by one schema. */
@@ -91,7 +93,8 @@ function wordsOf(issue: z.core.$ZodIssue): string | undefined {
 function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
   if (faultOfPair(issue)) return issue.message;
   if (issue.code === 'not_multiple_of') return 'must have at most two decimals';
-  if ((issue.code === 'invalid_format' && issue.format !== 'email') || issue.code === 'custom') return issue.message;
+  const isDescribed = issue.code === 'invalid_format' && DESCRIBED_FORMATS.has(issue.format);
+  if (!isDescribed && (issue.code === 'invalid_format' || issue.code === 'custom')) return issue.message;
   return `must be ${expected}`;
 }
 
@@ -117,6 +120,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
     case 'string': {
       if (schema.format === 'email') return `an email address of at most ${maxLength} characters`;
       if (schema.format === 'uri') return `an absolute URI of at most ${maxLength} characters`;
+      if (schema.format === 'date-time') return 'a time with its zone, such as 2027-01-15T12:00:00Z';
       if (maxLength === undefined) return 'a string';
       return minLength
         ? `a string of ${minLength} to ${maxLength} characters`

@@ -13,6 +13,8 @@ const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
 // The check stops at this number of problems, so that a body with very many invalid pairs costs little.
 const MAX_METADATA_ISSUES = 1000;
 const MAX_EMAIL_LENGTH = 254;
+// The latest time that ISO 8601 writes with a year of four digits.
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** A string of `min` to `max` Unicode code points (the unit of JSON Schema) without NUL and lone surrogates. */
 export function text(min: number, max: number) {
@@ -35,7 +37,9 @@ export function checkedText(format: string, faultOf: (value: string) => string |
 
 /** Field for a time in a request. */
 export function moment(what: string) {
-  return described(z.iso.datetime({ offset: true }), what, SAMPLE_TIME);
+  const isWritable = (value: string) => !(Date.parse(value) > LATEST);
+  const problem = { message: 'must be before the year 10000 in UTC', params: { issueCode: 'too_big' } };
+  return described(z.iso.datetime({ offset: true }).refine(isWritable, problem), what, SAMPLE_TIME);
 }
 
 type Fault =

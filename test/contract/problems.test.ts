@@ -102,6 +102,17 @@ describe('the error for an invalid input', () => {
     });
   }
 
+  test('the error for an invalid time asks for a time with its zone', () => {
+    const payments = inputReader(paymentsQuery);
+    for (const from of ['yesterday', '2027-01-15', '2027-01-15T12:00:00', 7]) {
+      const error = errorFor(payments, { from })!;
+      assert.match(error.message, /a time with its zone, such as 2027-01-15T12:00:00Z/);
+      assert.match(error.details.suggestion!, /a time with its zone, such as 2027-01-15T12:00:00Z/);
+    }
+    const [late] = issuesOf({ from: '9999-12-31T23:59:59-05:00' }, payments);
+    assert.deepEqual([late?.code, issuesOf({ from: '9999-12-31T23:59:59Z' }, payments)], ['too_big', []]);
+  });
+
   test('the error suggests the values of an enum, and its suggestion ends with the hint of the caller', () => {
     const { suggestion } = errorFor(session, { ...minimal, preferredRoute: 'bank' }, 'The schema is at /x.')!.details;
     assert.match(suggestion ?? '', /one of card, wallet, local.*; then resend\. The schema is at \/x\.$/);

@@ -9,9 +9,6 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
 import type { RouteView } from './routing-view.ts';
 
-// The latest time that ISO 8601 writes with a year of four digits.
-const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
-
 /** Sets or ends an operator's override of a route's health. Throws GatewayError `not_found`, or `invalid_state` if there is nothing to change. */
 export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
   const route = deps.routes.find(({ id, environment }) => id === routeId && maySee(deps, environment));
@@ -23,9 +20,6 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   const until = request.until === undefined ? null : Date.parse(request.until);
   if (until !== null && until <= deps.now()) {
     throw invalidField('until', 'too_small', 'must be in the future', 'Set until to a time to come, or remove it.');
-  }
-  if (until !== null && until > LATEST) {
-    throw invalidField('until', 'too_big', 'must be before the year 10000', 'Remove until, and end it with automatic.');
   }
   const { health: state, reason } = request;
   const manual = state === 'automatic' ? null : { state, until, reason };
