@@ -28,8 +28,13 @@ export function changesOfEvent(
   return [{ type: 'event_recorded', event: recorded }, ...deliveries];
 }
 
+/** True for a transition to another state. A transition can also record a new reason or end of an override. */
+function changesState(change: Change): change is Extract<Change, { type: 'transition_recorded' }> {
+  return change.type === 'transition_recorded' && change.transition.from !== change.transition.to;
+}
+
 /**
- * Changes of a route's health, with an event for each transition. Without a subscribed endpoint no event is recorded, so that
+ * Changes of a route's health, with an event for each transition to another state. Without a subscribed endpoint no event is recorded, so that
  * readers of events get the type only if an endpoint of the environment subscribes to it. A disabled endpoint can recover the event.
  */
 export async function withHealthEvents(
@@ -37,7 +42,7 @@ export async function withHealthEvents(
   route: Route,
   changes: readonly Change[],
 ): Promise<Change[]> {
-  if (!changes.some(({ type }) => type === 'transition_recorded')) return [...changes];
+  if (!changes.some(changesState)) return [...changes];
   const subscribed = (await deps.store.endpoints()).filter(
     (endpoint) =>
       endpoint.environment === route.environment &&
@@ -46,7 +51,7 @@ export async function withHealthEvents(
   );
   if (subscribed.length === 0) return [...changes];
   return changes.flatMap((change) => {
-    if (change.type !== 'transition_recorded') return [change];
+    if (!changesState(change)) return [change];
     const { environment, routeId, version: sequence, created } = change.transition;
     const sessionId = sourceOfRoute(environment, routeId);
     const event = renderHealthEvent(route, change.transition);

@@ -20,7 +20,7 @@ export function setOverride(record: HealthRecord, manual: HealthOverride | null,
   const end = until === null ? '' : `, until ${timeInWords(until, now)}`;
   const words = `${state}: set by the operator (${reason})${end}`;
   const next = entered(record.version + 1, { state, cause: 'override', words, manual }, now);
-  return changeTo(next, effectiveState(record, now), until === null ? {} : { untilMs: until });
+  return changeTo(next, record.state, until === null ? {} : { untilMs: until });
 }
 
 /** Ends an override; the automatic states apply again. */

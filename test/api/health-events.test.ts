@@ -89,6 +89,34 @@ describe('a change of the health of a route', () => {
     }
   });
 
+  test('an equal override changes nothing, and a new reason or the end of an override to degraded sends no event', async (context) => {
+    const { tillway, api, subscribe, sent, transitions } = await openEndpoints(context);
+    await subscribe();
+    const until = new Date(tillway.clock.now() + 10 * SECOND).toISOString();
+    const degraded = { health: 'degraded', until };
+    const standings: unknown[] = [];
+    for (const body of [degraded, degraded, { until, health: 'degraded' }, { ...degraded, reason: 'slow' }]) {
+      standings.push(await api.put(`routing/routes/${ACQUIRER}/health`, body));
+      await tillway.pass(SECOND);
+    }
+    assert.deepEqual([standings[1], standings[2]], [standings[0], standings[0]]);
+    assert.partialDeepStrictEqual(standings[3], { override: { health: 'degraded', until, reason: 'slow' } });
+    await tillway.pass(10 * SECOND);
+    await tillway.pass(SECOND);
+    assert.deepEqual(
+      (await transitions()).map(({ from, to, cause }) => [from, to, cause]),
+      [
+        ['live', 'degraded', 'override'],
+        ['degraded', 'degraded', 'override'],
+        ['degraded', 'degraded', 'override_ended'],
+      ],
+    );
+    assert.deepEqual(
+      sent().map(({ data }) => [data.from, data.to]),
+      [['live', 'degraded']],
+    );
+  });
+
   test('transitions by the router are sent as they are recorded, one event each, in order', async (context) => {
     const { tillway, usual, subscribe, sent, transitions } = await openEndpoints(context);
     await using provider = await startFakeProvider();

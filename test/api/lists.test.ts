@@ -48,7 +48,7 @@ const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toStr
       const [payment] = await paymentsOf(on, id);
       await api.post(`payments/${payment!.id}/refunds`, { amount: 1 });
       const route = environment === 'sandbox' ? 'sandbox_card_acquirer' : 'card_stripe';
-      await api.put(`routing/routes/${route}/health`, { health: 'degraded' });
+      await api.put(`routing/routes/${route}/health`, { health: 'degraded', reason: id });
       const experiment = await api.post<{ id: string }>('routing/experiments', {
         environment,
         variant: { prefer: route },

@@ -81,6 +81,9 @@ describe('an override', () => {
     const second = setOverride(underMaintenance, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
     assert.deepEqual([second.transition?.from, second.transition?.to], ['standby', 'standby']);
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
+    // The end of the first override is not recorded yet, so its state is the last one that readers of transitions know.
+    const late = setOverride(underMaintenance, { ...maintenance, state: 'degraded', until: null }, ONE)!;
+    assert.deepEqual([late.transition?.from, late.transition?.to], ['standby', 'degraded']);
   });
 
   test('without an override there is nothing to remove, and no override enables a route that the catalogue disables', () => {

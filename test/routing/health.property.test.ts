@@ -147,8 +147,8 @@ function checkChange(before: HealthRecord, { record, transition }: HealthChange,
     assert.deepEqual([record.state, record.since, record.cause], [before.state, before.since, before.cause]);
     return;
   }
-  // When an override ends, the transition starts from the state that the operator had set.
-  const from = record.cause === 'override_ended' ? before.state : effectiveState(before, now);
+  // When an override starts or ends, the transition starts from the state that the previous transition recorded.
+  const from = record.cause.startsWith('override') ? before.state : effectiveState(before, now);
   assert.deepEqual([transition.from, transition.to], [from, record.state]);
   assert.deepEqual([transition.cause, transition.words], [record.cause, record.words]);
   assert.deepEqual([record.since, record.leaseUntil], [now, null]);

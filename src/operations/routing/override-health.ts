@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { setOverride } from '../../routing/health-override.ts';
@@ -27,6 +28,7 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
     await deps.router.refresh();
     const { health } = current();
+    if (manual !== null && isDeepStrictEqual(manual, health.manual)) return { changes: [], result: undefined };
     const change = setOverride(health, manual, deps.now());
     if (!change) throw nothingToChange(health, routeId);
     const writes = writesOf(deps, route.environment, routeId, change, deps.now());
