@@ -75,18 +75,28 @@ export const renderStanding = rendererFrom(
   }),
 );
 
-const overrideRequest = z.strictObject({
-  health: field.choice(
-    ['live', 'degraded', 'standby', 'automatic'],
-    'standby takes the route out of use; automatic ends the override.',
-    'standby',
-  ),
-  until: z.optional(moment('End of the override: ISO 8601, in the future. Default: no end.')),
-  reason: text(1, 200)
-    .default('no reason given')
-    .describe('Reason, stored with the override: 1 to 200 characters.')
-    .meta({ examples: ['maintenance at the provider'] }),
-});
+const overrideRequest = z
+  .strictObject({
+    health: field.choice(
+      ['live', 'degraded', 'standby', 'automatic'],
+      'standby takes the route out of use; automatic ends the override.',
+      'standby',
+    ),
+    until: z.optional(moment('End of the override: ISO 8601, in the future. Default: no end.')),
+    reason: text(1, 200)
+      .optional()
+      .describe('Reason, stored with the override: 1 to 200 characters. Default: "no reason given".')
+      .meta({ examples: ['maintenance at the provider'] }),
+  })
+  .check(({ value, issues }) => {
+    if (value.health !== 'automatic') return;
+    for (const name of ['until', 'reason'] as const) {
+      if (value[name] === undefined) continue;
+      const message = 'must not be given together with automatic';
+      const params = { issueCode: 'invalid_value', remedy: 'remove' };
+      issues.push({ code: 'custom', path: [name], message, params, input: value });
+    }
+  });
 export type OverrideRequest = z.output<typeof overrideRequest>;
 
 export const transitionResource = resource('RoutingTransition', 'routing_transition', {

@@ -97,6 +97,16 @@ describe("the operator's override of a route's health", () => {
     await override(on, ACQUIRER, { health: 'standby' });
     const { health, override: stored } = await override(on, ACQUIRER, { health: 'automatic' });
     assert.deepEqual([health, stored], ['degraded', null]);
+    await override(on, ACQUIRER, { health: 'standby' });
+    const fields = { until: new Date(on.clock.now() + MINUTE_MS).toISOString(), reason: 'works' };
+    const body = { health: 'automatic', ...fields };
+    const { issues, suggestion } = await gatewayOf(on).refused('400 invalid_input', `PUT ${path}`, body);
+    assert.deepEqual(
+      issues.map((issue) => issue.path),
+      ['until', 'reason'],
+    );
+    assert.match(suggestion, /^Remove until; remove reason; then resend/);
+    assert.equal((await standings(on)).get(ACQUIRER)?.override?.reason, 'no reason given');
   });
 
   it('a health override of the operator rejects a past time and unknown values', async () => {

@@ -22,7 +22,7 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   if (until !== null && until <= deps.now()) {
     throw invalidField('until', 'too_small', 'must be in the future', 'Set until to a time to come, or remove it.');
   }
-  const { health: state, reason } = request;
+  const { health: state, reason = 'no reason given' } = request;
   const manual = state === 'automatic' ? null : { state, until, reason };
   const current = () => deps.router.view(route.environment).routes.get(routeId)!;
   await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
