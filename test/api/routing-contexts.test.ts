@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { RoutingBacktest } from '../../sdk/src/index.ts';
 import { tellDecision } from '../../src/cli/routes/routing-text.ts';
 import type { ProviderFailure } from '../../src/domain/failure.ts';
 import { instrumentById } from '../../src/simulator/test-instruments.ts';
@@ -58,6 +59,10 @@ describe('contexts of payments', () => {
     for (const decision of [offer!, started!]) {
       assert.ok(decision.candidates.some(({ offsets }) => offsets.some(({ value }) => value === 'DE')));
     }
+    const chosen = started!.candidates.find(({ route }) => route === started!.chosen)!;
+    assert.ok(chosen.offsets.length > 0);
+    const { was } = await ask<RoutingBacktest>('POST', on, 'backtest', { limit: 1 });
+    assert.equal(was.expectedSuccess, Math.round(chosen.expectedSuccess * 1_000_000) / 1_000_000);
     assert.match(
       tellDecision(started!, (_style, words) => words),
       /metadata DE: fails [\d.]+ times as often/,

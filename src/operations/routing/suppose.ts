@@ -2,7 +2,7 @@ import type { BacktestRequest, DryRunRequest, StoredDecision } from '../../contr
 import type { Issue } from '../../domain/gateway-error.ts';
 import { contextsOf } from '../../domain/payment-contexts.ts';
 import { checkRules } from '../../routing/check-rules.ts';
-import { decide, policyOf } from '../../routing/decide.ts';
+import { decide, expectedOf, policyOf } from '../../routing/decide.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import { type CompiledRules, type RuleEffect, compileRules, evaluateRules } from '../../routing/evaluate-rules.ts';
 import { costOf } from '../../routing/objective.ts';
@@ -104,7 +104,7 @@ function meansOf(repeated: readonly Repeated[], chosenOf: (one: Repeated) => str
     const { decided, input } = one;
     const facts = decided.snapshot.routes.find(({ id }) => id === chosenOf(one));
     if (!facts) continue;
-    totals.expectedSuccess += facts.p;
+    totals.expectedSuccess += expectedOf(facts, input).p;
     totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, input.effect).objective.weights, input.amount);
   }
   const mean = (sum: number) => Math.round((sum / Math.max(1, repeated.length)) * 1_000_000) / 1_000_000;
