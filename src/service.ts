@@ -226,7 +226,8 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   await prepareAccess(deps, config);
   await registerConfiguredEndpoint(deps, webhook);
   await checkSecrets(deps);
-  if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));
+  // The decoder removes a byte order mark.
+  if (file !== undefined) await loadRules(deps, file, () => JSON.parse(new TextDecoder().decode(readFileSync(file))));
   warnOfRoutes(deps, config);
   await Promise.race([deps.readiness.checkDue(), setTimeout(FIRST_CHECK_MS, undefined, { ref: false })]);
   await deps.router.refresh();

@@ -84,10 +84,10 @@ export async function contentOf(file: string, { readInput }: Pick<Terminal, 'rea
   }
 }
 
-/** Reads and parses a JSON file. */
+/** Reads and parses a JSON file, with or without a byte order mark. */
 export function fileOf(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return JSON.parse(new TextDecoder().decode(readFileSync(path)));
   } catch (error) {
     throw new CommandError(2, `${path}: ${(error as Error).message}`);
   }

@@ -316,7 +316,7 @@ describe('a backtest of routing rules', () => {
 
 describe('routing rules from a file', () => {
   it('routing rules from a file are active from the start, and the API cannot change them', async () => {
-    using file = temporaryFile('rules.json', setOf(LOCALS_ONLY));
+    using file = temporaryFile('rules.json', `\u{feff}${JSON.stringify(setOf(LOCALS_ONLY))}`);
     const variables = { ROUTING_RULES_FILE: file.path };
     await using on = await startTestService({ variables });
     const { version, source, ruleSet } = await rulesOf(on);

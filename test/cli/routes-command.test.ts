@@ -135,14 +135,15 @@ describe('tillway routes', { concurrency: 2 }, () => {
     using good = temporaryFile('good.json', LOCAL_KIND_ONLY);
     const ruleSet = (id: string, rule: object) => ({ version: 1, rules: [{ id, ...rule }] });
     using bad = temporaryFile('bad.json', ruleSet('A', { then: { prefer: 'rt_nowhere', explore: 1 } }));
+    using marked = temporaryFile('marked.json', `\u{feff}${JSON.stringify(LOCAL_KIND_ONLY)}`);
     using broken = temporaryFile('broken.json', '{');
     using closed = temporaryFile('closed.json', ruleSet('off', { then: { reject: 'closed' } }));
     const doubt = { when: { hour: 1 }, then: { only: 'card_stripe' } };
     using doubtful = temporaryFile('doubtful.json', ruleSet('r', doubt));
-    assert.equal(
-      await commands.stdoutOf('rules', 'check', good.path),
-      'The rules are well formed; nothing was changed.\n',
-    );
+    for (const { path } of [good, marked]) {
+      const checked = await commands.stdoutOf('rules', 'check', path);
+      assert.equal(checked, 'The rules are well formed; nothing was changed.\n');
+    }
     for (const { path, code, warned } of [
       { path: closed.path, code: 1, warned: ['rejects_all', 'rejects_all'] },
       { path: doubtful.path, code: 0, warned: ['no_route_left'] },
