@@ -189,6 +189,11 @@ describe('the experiments', () => {
     assert.deepEqual(await read(on, first!), ended);
     const second = await startExperiment(on);
     assert.notEqual(second.id, first!.id);
+    await api.post(`${PATH}/${production.id}/end`);
+    const selector = { kind: 'card', network: 'card_network' };
+    const reordered = { network: 'card_network', kind: 'card' };
+    const third = await startExperiment(on, { prefer: selector }, { environment: 'production' });
+    assert.equal((await startExperiment(on, { prefer: reordered }, { environment: 'production' })).id, third.id);
     assert.deepEqual(pick(await api.list<Experiment>(`${PATH}?environment=sandbox`), 'id', 'status'), [
       [second.id, 'running'],
       [first!.id, 'ended'],
@@ -231,6 +236,15 @@ describe('the experiments', () => {
     ]) {
       assert.equal((await issuesOf({ variant: BACKUP_FIRST, ...fields })).length, 1, JSON.stringify(fields));
     }
+    const elsewhere = { variant: { priority: ['card_stripe', BACKUP] }, environment: 'production' };
+    const { issues } = await api.refused('400 invalid_input', `POST ${PATH}`, elsewhere);
+    assert.deepEqual(issues, [
+      {
+        path: 'variant.priority.1',
+        code: 'unknown_route',
+        message: `is a route of sandbox, not of production: "${BACKUP}"`,
+      },
+    ]);
     await api.refused('404 not_found', `GET ${PATH}/exp_x`);
     await api.refused('404 not_found', `POST ${PATH}/exp_x/end`);
     assert.deepEqual(await api.list(PATH), []);

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ExperimentRequest } from '../../contract/experiment-contract.ts';
 import { type ExperimentResult, largestSampleOf, limitsOf, resultOf } from '../../domain/experiment.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { valueAt } from '../../domain/invalid-input.ts';
 import { catalogueFaults } from '../../routing/check-rules.ts';
 import { within } from '../../routing/rule-faults.ts';
 import { refusalOf } from '../../routing/rule-problems.ts';
@@ -22,7 +24,8 @@ export async function startExperiment(deps: Deps, request: ExperimentRequest): P
   const experiment = await retryOnConflict(deps, 'the experiments', async () => {
     const [newest] = (await deps.store.listExperiments({ environment }, { limit: 1 })).items;
     if (newest?.status === 'running') {
-      if (requestKeyOf(newest) === requestKeyOf(request)) return { changes: [], result: newest };
+      // The order of the properties of a selector means nothing.
+      if (isDeepStrictEqual(settingsOf(newest), settingsOf(request))) return { changes: [], result: newest };
       throw new GatewayError('invalid_state', `Experiment ${newest.id} of ${environment} is still running.`, {
         suggestion: 'End it, or wait for its result; then resend.',
       });
@@ -85,18 +88,22 @@ function end(
   });
 }
 
-/** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have, and for a minimum sample that the variant could miss. */
+/**
+ * Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have, and for a minimum
+ * sample that the variant could miss.
+ */
 function assertPossible({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
   const { environment: wanted, variant, share, minimumSample } = request;
   const own = routes.filter(({ environment }) => environment === wanted);
-  const faults = within(['variant'], catalogueFaults(variant, own));
+  const faults = within(['variant'], catalogueFaults(variant, own)).map((fault) => {
+    const named = routes.find(({ id }) => id === valueAt(request, fault.path));
+    if (!named || named.environment === wanted) return fault;
+    return { ...fault, message: `is a route of ${named.environment}, not of ${wanted}` };
+  });
   const most = largestSampleOf(share);
   if (minimumSample > most) {
-    faults.push({
-      path: ['minimumSample'],
-      code: 'too_big',
-      message: `must be at most ${most} with a share of ${share} %`,
-    });
+    const message = `must be at most ${most} with a share of ${share} %`;
+    faults.push({ path: ['minimumSample'], code: 'too_big', message });
   }
   if (faults.length > 0) throw refusalOf(faults, request);
 }
@@ -116,7 +123,7 @@ async function shown({ store, now }: ExperimentDeps, experiment: Experiment): Pr
   };
 }
 
-/** Key of a request: requests with equal keys start the same experiment. */
-function requestKeyOf(of: Omit<ExperimentRequest, 'environment'>): string {
-  return JSON.stringify([of.name, of.variant, of.share, of.minimumSample, of.guardrailPoints]);
+/** The settings of an experiment: requests with equal settings start the same experiment. */
+function settingsOf({ name, variant, share, minimumSample, guardrailPoints }: Omit<ExperimentRequest, 'environment'>) {
+  return { name, variant, share, minimumSample, guardrailPoints };
 }
