@@ -2,6 +2,7 @@ import { contextsOf, lastCard } from '../domain/payment-contexts.ts';
 import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
+import { type WrongMoney, wrongMoneyOf } from '../domain/discrepancy.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from '../domain/records.ts';
@@ -58,15 +59,14 @@ export type CheckoutState =
   | { name: 'confirming'; attempt: CurrentAttempt }
   /** The buyer has done their part, and the money arrives later, for example days later. */
   | { name: 'processing'; attempt: CurrentAttempt }
+  /** A wrong amount has arrived. Until the merchant has refunded it, another payment could charge the buyer twice. */
+  | { name: 'mismatched'; attempt: CurrentAttempt; wrongMoney: WrongMoney }
   /** The buyer pays by a transfer from their own wallet. */
   | { name: 'transfer'; attempt: CurrentAttempt; transfer: Transfer }
   /** `surplus`: further real payments for the same session. `excess`: money above the total, about which the merchant decides. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Surplus[]; excess: Cents }
-  /**
-   * `certain`: every provider reported that it took no money, so no late money is expected. `mismatched`: money has arrived, but not
-   * the right amount.
-   */
-  | { name: 'failed'; certain: boolean; mismatched: boolean }
+  /** `certain`: every provider reported that it took no money, so no late money is expected. */
+  | { name: 'failed'; certain: boolean; wrongMoney: WrongMoney | null }
   | { name: 'expired' };
 
 /** Dependencies of the choice of payment methods. */
@@ -89,7 +89,8 @@ export async function shownStateOf(deps: MethodDeps & Pick<Deps, 'store'>, check
     }
     case 'waiting':
     case 'confirming':
-    case 'processing': {
+    case 'processing':
+    case 'mismatched': {
       const transfer = await pendingTransfer(deps, checkout);
       if (!transfer) return state;
       const secondsLeft = Math.max(0, Math.floor((transfer.expiresAt - now) / SECOND_MS));
@@ -118,7 +119,7 @@ export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant):
       return {
         name: 'failed',
         certain: payments.every(isCertain),
-        mismatched: checkout.discrepancies.some((one) => isOpenMismatch(one) && one.received > 0),
+        wrongMoney: wrongMoneyOf(checkout.discrepancies),
       };
     case 'expired':
       return { name: 'expired' };
@@ -169,7 +170,7 @@ function stateOfPaid(checkout: Checkout, { routes, providers }: MethodDeps): Che
   return { name: 'paid', payment, method, surplus, excess: excess?.received ?? 0 };
 }
 
-function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
+function stateOfAttempt({ session, discrepancies }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
   const route = routes.find(({ id }) => id === payment.route.id);
   const attempt: CurrentAttempt = {
     payment,
@@ -177,6 +178,8 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
     eta: etaOf(payment, route),
     canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(payment),
   };
+  const wrongMoney = wrongMoneyOf(discrepancies.filter(({ paymentId }) => paymentId === payment.id));
+  if (wrongMoney !== null) return { name: 'mismatched', attempt, wrongMoney };
   if (payment.expectedBy !== null) return { name: 'processing', attempt };
   if (payment.providerUrl === null) return { name: 'confirming', attempt };
   return { name: 'waiting', attempt, url: payment.providerUrl };

@@ -16,6 +16,7 @@ import {
   renderAttempt,
   renderChoose,
   renderContinue,
+  renderMismatched,
   renderNoMethod,
   renderNotTaken,
   renderProcessing,
@@ -196,6 +197,7 @@ const TITLES: Record<CheckoutState['name'], string> = {
   waiting: 'Waiting for your payment',
   confirming: 'Confirming your payment',
   processing: 'Payment in progress',
+  mismatched: 'A different amount arrived',
   transfer: 'Send your payment',
   paid: 'Payment received',
   failed: 'Payment not completed',
@@ -209,8 +211,7 @@ const SLOW_REFRESH_SECONDS = 30;
 function sessionPage(shop: Shop, checkout: Checkout, state: CheckoutState, notice: Notice | null): Page {
   const { session } = checkout;
   const isTransfer = state.name === 'transfer';
-  const inProgress =
-    isTransfer || state.name === 'waiting' || state.name === 'confirming' || state.name === 'processing';
+  const inProgress = 'attempt' in state;
   return {
     title: TITLES[state.name],
     testMode: session.environment === 'sandbox',
@@ -238,6 +239,8 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
       return renderAttempt(shop, session, state, notice);
     case 'processing':
       return renderProcessing(shop, session, state);
+    case 'mismatched':
+      return renderMismatched(shop, session, state, notice);
     case 'transfer':
       return renderTransferPage(shop, session, state, notice);
     case 'paid':

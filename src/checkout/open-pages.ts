@@ -31,7 +31,7 @@ const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }>
   timed_out: { title: 'That payment was not confirmed in time', text: 'We have not received any money.' },
   amount_mismatch: {
     title: 'That payment was not confirmed in time',
-    text: 'Not the right amount has arrived: ask the merchant about it.',
+    text: 'A different amount has arrived. Ask the merchant about it before you pay again.',
   },
   superseded: { title: 'Choose how to pay', text: '' },
 };
@@ -104,6 +104,7 @@ function leaveOrCancel(shop: Shop, session: Session): Html | null {
 }
 
 type Processing = Extract<CheckoutState, { name: 'processing' }>;
+type Mismatched = Extract<CheckoutState, { name: 'mismatched' }>;
 type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
 /** The page of a payment in progress, which waits for the provider's report. */
@@ -140,6 +141,23 @@ export function renderProcessing(shop: Shop, session: Session, { attempt }: Proc
   return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 
+/** The page of a payment for which a wrong amount has arrived. The provider takes no second payment for the same attempt. */
+export function renderMismatched(shop: Shop, session: Session, state: Mismatched, notice: Notice | null): Html {
+  const { attempt, wrongMoney } = state;
+  const merchant = html`<bdi>${shop.merchant}</bdi>`;
+  const again = attempt.canSwitch
+    ? 'You can pay again, or choose another way to pay.'
+    : html`Ask ${merchant} about this order.`;
+  const content =
+    wrongMoney === 'held'
+      ? html`${heading('A different amount has arrived', { icon: 'stop', mood: 'calm' })}
+        ${introduction(html`Ask ${merchant} about it before you pay again.`)} ${renderLiveLine(shop, session)}`
+      : html`${renderNotice(notice)} ${heading('A different amount was refunded', { icon: 'clock', mood: 'calm' })}
+        ${introduction(html`${merchant} has refunded the amount that arrived. ${again}`)}
+        ${renderLiveLine(shop, session)} ${renderWaysOut(shop, session, attempt, 'Pay again or choose another way')}`;
+  return renderColumns(session, renderSums(attempt.payment.fees), content);
+}
+
 /** Reloads the page in browsers without JavaScript. */
 export function refreshHead(seconds: number): Html {
   return html`<noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
@@ -164,8 +182,13 @@ export function renderLiveLine(shop: Shop, session: Session): Html {
   </p>`;
 }
 
-export function renderWaysOut(shop: Shop, session: Session, attempt: CurrentAttempt): Html {
-  const other = stepForm(shop, session, 'switch', 'Choose another way to pay', 'quiet');
+export function renderWaysOut(
+  shop: Shop,
+  session: Session,
+  attempt: CurrentAttempt,
+  label = 'Choose another way to pay',
+): Html {
+  const other = stepForm(shop, session, 'switch', label, 'quiet');
   return html`<div class="ways-out">
     ${attempt.canSwitch && other} ${stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')}
   </div>`;

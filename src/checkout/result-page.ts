@@ -33,11 +33,11 @@ export function renderPaid(shop: Shop, session: Session, { payment, method, surp
   </div>`;
 }
 
-export function renderFailed(shop: Shop, session: Session, { certain, mismatched }: Failed): Html {
+export function renderFailed(shop: Shop, session: Session, { certain, wrongMoney }: Failed): Html {
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
   return renderEnd(shop, session, {
     title: heading('The payment was not completed', { icon: 'stop', mood: 'bad' }),
-    text: textOfFailed({ certain, mismatched }, merchant),
+    text: textOfFailed({ certain, wrongMoney }, merchant),
     next: certain
       ? html`This checkout is closed. To buy this, order it again at ${merchant}.`
       : html`This checkout is closed. Before you order it again at ${merchant}, check here once more.`,
@@ -45,8 +45,9 @@ export function renderFailed(shop: Shop, session: Session, { certain, mismatched
   });
 }
 
-function textOfFailed({ certain, mismatched }: Omit<Failed, 'name'>, merchant: Html): Html | string {
-  if (mismatched) return html`Not the right amount has arrived. Ask ${merchant} about the money that you sent.`;
+function textOfFailed({ certain, wrongMoney }: Omit<Failed, 'name'>, merchant: Html): Html | string {
+  if (wrongMoney === 'held') return html`A different amount has arrived. Ask ${merchant} about it.`;
+  if (wrongMoney === 'refunded') return html`A different amount arrived, and ${merchant} has refunded it.`;
   if (certain) return 'You have not been charged.';
   return 'We have not received any money. If you had approved a payment and it still arrives, it counts: this page then shows it.';
 }

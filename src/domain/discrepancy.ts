@@ -32,6 +32,16 @@ export function isBookable({
   return (kind === 'surplus' || kind === 'amount_mismatch') && paymentId !== null && received > 0;
 }
 
+/** State of money that arrived in a wrong amount: `held` until an operator refunds or accepts it. */
+export type WrongMoney = 'held' | 'refunded';
+
+/** State of the wrong money of these discrepancies; null if there is none, or if all of it counts as paid. */
+export function wrongMoneyOf(discrepancies: readonly Discrepancy[]): WrongMoney | null {
+  const wrong = discrepancies.filter(({ kind, received }) => kind === 'amount_mismatch' && received > 0);
+  if (wrong.some(({ status }) => status === 'open')) return 'held';
+  return wrong.some(({ resolution }) => resolution === 'refunded') ? 'refunded' : null;
+}
+
 /** Fields of a new, undecided discrepancy. */
 export function openDiscrepancy(session: Session, provider: string, created: Instant) {
   return {

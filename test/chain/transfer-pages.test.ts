@@ -99,6 +99,6 @@ test('the page of a session that ended with a part of the amount does not claim 
   const { timeoutAt } = await usdc.payment(id);
   await on.pass(timeoutAt - on.clock.now());
   const { text } = await pageOf(id);
-  assert.match(text, /Not the right amount has arrived\. Ask Demo merchant/);
+  assert.match(text, /A different amount has arrived\. Ask Demo merchant/);
   assert.doesNotMatch(text, /not received any money|not been charged/);
 });

@@ -74,7 +74,7 @@ function textOf(markup: string): string {
 
 const SENTENCES: Record<number, RegExp> = {
   1: /Not started.*has not started to pay\. The checkout expires at 16 Jan 2027/,
-  2: /Waiting.*waits for the buyer to pay.*The provider reports \$0\.26 instead of \$50\.24/,
+  2: /Waiting.*A different amount has arrived.*The provider reports \$0\.26 instead of \$50\.24/,
   3: /May try again.*It counts against the route\. The buyer may try again until 15 Jan 2027/,
   4: /Failed.*The buyer cancelled the payment.*does not count against the route.*The checkout is closed/,
   5: /Expired.*ended before the buyer started to pay/,

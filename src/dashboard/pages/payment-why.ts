@@ -1,6 +1,6 @@
 import { renderFailure } from '../../contract/payment-contract.ts';
 import { leadingPayment } from '../../domain/checkout-state.ts';
-import { heldAmount } from '../../domain/discrepancy.ts';
+import { heldAmount, wrongMoneyOf } from '../../domain/discrepancy.ts';
 import { amountFromCents, formatUsd } from '../../domain/money.ts';
 import { CURRENCY, type Discrepancy, type DiscrepancyKind, type Payment } from '../../domain/records.ts';
 import { type Refund, paidAmount } from '../../domain/refund-record.ts';
@@ -30,7 +30,7 @@ export function whyOf(timeline: Timeline, zone: string): Why {
   }
   if (status === 'paid') return paidWhy(timeline, payment);
   if (payment.status === 'pending') {
-    return { word: 'Waiting', mood: 'waiting', sentences: waitingSentences(payment, zone) };
+    return { word: 'Waiting', mood: 'waiting', sentences: waitingSentences(timeline, payment, zone) };
   }
   const sentences = failureSentences(timeline, payment);
   if (retryUntil !== null) {
@@ -57,13 +57,20 @@ function providerSays(reason: string | null): HtmlValue {
   return reason !== null && html`The provider says ${text}.`;
 }
 
-function waitingSentences(payment: Payment, zone: string): HtmlValue[] {
+function waitingSentences({ discrepancies }: Timeline, payment: Payment, zone: string): HtmlValue[] {
   const { expectedBy, handoffUncertain, decline, providerReference, inquireAt, timeoutAt } = payment;
   const provider = html`<bdi>${payment.route.provider}</bdi>`;
+  const end = html`Without a confirmation, the payment fails at ${zonedTime(timeoutAt, zone)}.`;
+  const wrongMoney = wrongMoneyOf(discrepancies.filter(({ paymentId }) => paymentId === payment.id));
+  if (wrongMoney === 'held') {
+    return ['A different amount has arrived. The payment waits for the right amount, or for a decision about it.', end];
+  }
+  if (wrongMoney === 'refunded') {
+    return ['A different amount arrived and was refunded. The buyer can pay again, or choose another way to pay.', end];
+  }
   if (expectedBy !== null) {
     return [html`The buyer has done their part. The provider expects the money by ${zonedTime(expectedBy, zone)}.`];
   }
-  const end = html`Without a confirmation, the payment fails at ${zonedTime(timeoutAt, zone)}.`;
   if (handoffUncertain) {
     const next = inquireAt !== null && html`The service asks it again at ${zonedTime(inquireAt, zone)}.`;
     return [html`The provider ${provider} did not answer, so it may or may not have the payment.`, next, end];
