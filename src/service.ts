@@ -18,7 +18,7 @@ import { createSandboxProvider } from './providers/sandbox.ts';
 import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manage-endpoints.ts';
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnOfNoKey, warnOfRoutes } from './service/start-checks.ts';
+import { prepareAccess, warnOfNoKey, warnOfRoutes, warnOfWildcard } from './service/start-checks.ts';
 import { hostInUrl, knownHosts, listenAt, reservePort, urlsOf } from './service/addresses.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
@@ -229,6 +229,7 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   // The decoder removes a byte order mark.
   if (file !== undefined) await loadRules(deps, file, () => JSON.parse(new TextDecoder().decode(readFileSync(file))));
   warnOfRoutes(deps, config);
+  warnOfWildcard(deps, config);
   await Promise.race([deps.readiness.checkDue(), setTimeout(FIRST_CHECK_MS, undefined, { ref: false })]);
   await deps.router.refresh();
 }

@@ -11,6 +11,8 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
   TRUSTED_PROXIES: 'must be unset',
 };
 
+const WILDCARDS = new Set(['0.0.0.0', '::']);
+
 /** Registers the configured API keys. Throws if other machines, or a production provider, could be used without a key. */
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
@@ -44,6 +46,12 @@ export function warnOfRoutes({ routes, readiness, log }: Deps, { routesFile }: C
     if (isConnected || health === 'standby') continue;
     log.warn({ route, provider }, `route ${route} is not used: there is no provider ${provider} of ${environment}`);
   }
+}
+
+/** Warns if the links of the service contain a wildcard address, which is not an address of any machine. */
+export function warnOfWildcard({ urls, log }: Deps, { host, baseUrl }: Config): void {
+  if (baseUrl !== undefined || !WILDCARDS.has(host)) return;
+  log.warn(`BASE_URL is not set: links to this service have the address ${urls.base}, which buyers cannot open`);
 }
 
 /** Warns that the service has no API key. */

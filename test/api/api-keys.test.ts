@@ -227,9 +227,11 @@ describe('a service that is reachable from other machines', () => {
     }
     const variables = { TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' };
     await using open = await startTestService({ variables });
+    assert.ok(!open.logged.some((line) => line.includes('BASE_URL is not set')));
     assert.ok(open.logged.some((line) => line.includes('the API is open to every client that can reach it')));
     assert.ok(!(await (await fetch(open.url)).text()).includes('action="/demo"'));
     await using reached = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
     await gatewayOf(localOf(reached)).list('sessions');
+    assert.ok(reached.logged.some((line) => line.includes('BASE_URL is not set')));
   });
 });
