@@ -14,7 +14,8 @@ const POLL_MS = 250;
 export async function startTemporaryService(variables: Record<string, string>): Promise<Service & AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-example-'));
   const settings = { PORT: '0', DATABASE_URL: `sqlite:${join(folder, 'tillway.db')}`, ...variables };
-  const service = await startService(readConfig(settings), {
+  const removeFolder = () => rmSync(folder, { recursive: true });
+  const started = startService(readConfig(settings), {
     clock: systemClock,
     randomBytes: createRandomBytes(),
     log: pino({ level: 'error' }, pino.destination(2)),
@@ -24,11 +25,15 @@ export async function startTemporaryService(variables: Record<string, string>): 
       throw error;
     },
   });
+  const service = await started.catch((error: unknown) => {
+    removeFolder();
+    throw error;
+  });
   return {
     ...service,
     async [Symbol.asyncDispose]() {
       await service.stop();
-      rmSync(folder, { recursive: true });
+      removeFolder();
     },
   };
 }
@@ -44,5 +49,11 @@ export async function holdsWithin(ms: number, condition: () => Promise<boolean>)
 }
 
 export const dollars = (cents: number): string => (cents / 100).toFixed(2);
+
+/** Exits with a message for the person at the terminal instead of a stack trace. */
+export function giveUp(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
 
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { renderUnicodeCompact } from 'uqr';
 import { Tillway } from '../../sdk/src/index.ts';
-import { say, startTemporaryService } from '../temporary-service.ts';
+import { giveUp, say, startTemporaryService } from '../temporary-service.ts';
 import { DEMO_CHAIN_URL, DEMO_XPUB, startLocalChain } from './local-chain.ts';
 
 /** Blocks by which finality is behind: a small payment counts after 12 blocks, well before. */
@@ -37,6 +37,9 @@ await using service = await startTemporaryService({
   TEST_CLOCK: 'true',
   WEBHOOK_URL: `http://127.0.0.1:${merchantPort}`,
   WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+}).catch(async ({ message }: Error) => {
+  await chain[Symbol.asyncDispose]();
+  return giveUp(`${message}. Stop that program, or set another port: PORT=3100 npm run demo:chain`);
 });
 const tillway = new Tillway({ baseUrl: service.url });
 say(

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Address, formatUnits, parseUnits } from 'viem';
 import { Tillway } from '../../sdk/src/index.ts';
-import { say } from '../temporary-service.ts';
+import { giveUp, say } from '../temporary-service.ts';
 import { DEMO_CHAIN_URL, clientOf, tokenAbi } from './local-chain.ts';
 
 const POLL_MS = 500;
@@ -26,8 +26,9 @@ const { positionals, values } = parseArgs({
   },
 });
 const [checkout] = positionals;
-if (checkout === undefined)
-  throw new Error('Name the checkout: node examples/chain/pay.ts http://127.0.0.1:3000/checkout/chk_...');
+if (checkout === undefined) {
+  giveUp('Name the checkout that the demo printed: npm run pay:chain -- http://127.0.0.1:3000/checkout/chk_...');
+}
 
 /** State of a checkout for a program that pays it. Units are text, because they can exceed the safe integers. */
 interface CheckoutStatus {

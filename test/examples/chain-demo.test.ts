@@ -90,6 +90,28 @@ describe('the demo of USDC on a local chain', () => {
   });
 });
 
+it('the demo and its payer name the fix in one line if the port is taken or the checkout is missing', async () => {
+  using folder = temporaryFolder();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const demo = startProgram(DEMO, {
+    PORT: String(port),
+    CHAIN_URL: `http://127.0.0.1:${await freePort()}`,
+    TMPDIR: folder.path(''),
+  });
+  assert.equal(await demo.exited, 1);
+  taken.close();
+  assert.match(demo.stderr(), /^PORT must be a free port: .*PORT=3100 npm run demo:chain\n$/);
+  assert.deepEqual(
+    readdirSync(folder.path('')).filter((name) => name.startsWith('tillway')),
+    [],
+  );
+
+  const payment = promisify(execFile)(process.execPath, [PAY.pathname], { env: CACHE_ENV });
+  await assert.rejects(payment, { code: 1, stderr: /^Name the checkout .*\n$/ });
+});
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
