@@ -100,9 +100,9 @@ export const endpoints: Resource<WebhookEndpoint> = {
       details:
         'The event is signed like a real one, but its session does not exist. Exit code 1 if the endpoint did not acknowledge it.',
       show: showRecord<WebhookTest>('test', {
-        delivered: ({ delivered, failure }) =>
-          delivered ? { text: 'acknowledged', style: 'green' } : { text: failure ?? '', style: 'red' },
+        delivered: ({ delivered }) => (delivered ? { text: 'acknowledged', style: 'green' } : null),
         failure: null,
+        failed: ({ failure }) => (failure === null ? null : { text: failure, style: 'red' }),
         responseBody: ({ responseBody }) => responseBody.slice(0, 200),
       }),
       isFailure: ({ delivered }: WebhookTest) => !delivered,

@@ -58,7 +58,8 @@ describe('tillway endpoints', () => {
     await stdoutOf('update', id, '--to', failingShop.url);
     const ended = await runIn(on, 'endpoints', 'test', id);
     assert.equal(ended.code, 1);
-    assert.match(ended.stdout, /^Delivered +answered 500$/m);
+    assert.match(ended.stdout, /^Failed +answered 500$/m);
+    assert.doesNotMatch(ended.stdout, /Delivered/);
     assert.match(ended.stdout, /^Response body +from the shop$/m);
     await stdoutOf('delete', id);
   });
