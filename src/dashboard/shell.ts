@@ -91,7 +91,7 @@ function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
     </form>`;
   }
   return html`<p class="principal">
-    Open to everybody on this machine. <code>tillway operators invite</code> ends that.
+    Open to everybody on this machine until an operator has joined: <code>tillway operators invite</code>.
   </p>`;
 }
 
