@@ -80,7 +80,12 @@ function routeItem({ route, health, facts }: AttentionFacts['routes'][number], n
   const isOverridden = health.manual !== null && !isOverrideOver(health, now);
   const isImpaired = facts.off === null && facts.health !== 'live' && health.cause !== 'configured';
   const command = `tillway routes ${isOverridden ? `override ${route.id} automatic` : `history ${route.id}`}`;
-  const text = `Route ${route.label} is ${isOverridden ? 'overridden' : 'impaired'}: ${health.words}.`;
+  const isDue = health.retryAt !== null && health.retryAt <= now;
+  // The words were stored when the time was ahead. No probe starts before a payment fits the route.
+  const words = isDue
+    ? health.words.replace(/next try at .*$/, 'next try: with the next suitable payment')
+    : health.words;
+  const text = `Route ${route.label} is ${isOverridden ? 'overridden' : 'impaired'}: ${words}.`;
   return only(isOverridden || isImpaired, text, health.since, { command });
 }
 

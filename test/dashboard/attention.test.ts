@@ -243,6 +243,20 @@ test('each cause appears among what needs attention, and disappears with it', as
   );
 });
 
+test('a route in standby names the time of its next try only until that time has passed', async () => {
+  await using on = await startTestService();
+  const { deps } = on.service;
+  const newest = await readNewestSales(deps, 'sandbox');
+  const facts = await readAttentionFacts(deps, 'sandbox', { allowsUnauthenticated: false, newest });
+  const [first] = facts.routes;
+  const words = 'standby: the last try failed (in standby), next try at 11:15:57 UTC';
+  const health = { ...first!.health, cause: 'low_success' as const, words, retryAt: facts.now + MINUTE };
+  const route = { ...first!, health, facts: { ...first!.facts, health: 'standby' as const } };
+  const textAt = (now: number) => needsAttention({ ...facts, routes: [route], now }).at(-1)!.text;
+  assert.match(textAt(facts.now), /next try at 11:15:57 UTC\.$/);
+  assert.match(textAt(facts.now + MINUTE), /\), next try: with the next suitable payment\.$/);
+});
+
 test('a drop of success needs enough attempts, and an unlikely number of failures', async () => {
   await using on = await startTestService();
   on.clock.advance(NOW - on.clock.now());
