@@ -6,7 +6,7 @@ export const ARMS = ['variant', 'router'] as const;
 export type Arm = (typeof ARMS)[number];
 
 /** Number of sessions of both arms that count at most: more would hardly narrow the interval. */
-export const MOST_COUNTED = 100_000;
+const MOST_COUNTED = 100_000;
 /** Largest minimum sample of an arm with half of the sessions. */
 export const LARGEST_SAMPLE = 25_000;
 
