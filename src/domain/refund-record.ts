@@ -96,7 +96,7 @@ export function paidAmount({ fees, shortfall }: Pick<Payment, 'fees' | 'shortfal
 /** Rest of a payment that was neither refunded nor taken back by the provider, and its shares. */
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
   const { fees, surplus, surplusAccepted, refunded, refundPending, refundShares } = payment;
-  const total = paidAmount(payment) - refunded - refundPending - payment.reversed;
+  const total = paidAmount(payment) - refunded - refundPending - Math.max(0, payment.reversed);
   // No fee is earned on surplus money: it is owed to the buyer unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
   const merchant = surplus && !surplusAccepted ? 0 : total - gateway;

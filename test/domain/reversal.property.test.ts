@@ -248,3 +248,7 @@ test('the report of a dispute about a payment that is not paid changes nothing',
   );
   assert.equal(world.checkout, before);
 });
+
+test('money that a reversal credits to the merchant cannot be refunded beyond the payment', () => {
+  assert.equal(leftOf({ ...PAYMENT, reversed: -2000 }).total, TOTAL);
+});
