@@ -66,7 +66,8 @@ function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
   const { id, product, amount, customer, checkoutUrl, dryRun, environment, route, feeSplit } = result;
   const order = `${plain(product)} for ${plain(customer)}, ${dollars(amount)}`;
   const money = environment === 'sandbox' ? 'test money' : 'real money';
-  const fees = `${routeWords(route, paint)}\n\n${tellFees(feeSplit, route, paint)}`;
+  const warning = route.health === 'standby' ? `\n${tellStandby(route, environment, paint)}` : '';
+  const fees = `${routeWords(route, paint)}\n\n${tellFees(feeSplit, route, paint)}${warning}`;
   if (dryRun) return `${paint('bold', 'Preview, nothing was created:')} ${order} (${money})\n${fees}`;
   return [
     `${paint('green', 'Checkout created:')} ${order} (${money})\n`,
@@ -74,6 +75,12 @@ function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
     fees,
     `\nSee the payment outcome: tillway sessions get ${plain(id)}\n`,
   ].join('');
+}
+
+/** Warning about the best route of a checkout if even that route takes no payments. */
+function tellStandby({ label }: RouteSummary, environment: Environment, paint: Paint): string {
+  const warning = `${plain(label)} takes no payments now: without another route, the buyer cannot pay.`;
+  return `${paint('yellow', warning)}\nSee the reason: tillway routes list --environment ${plain(environment)}\n`;
 }
 
 interface FeesOptions {

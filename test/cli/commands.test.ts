@@ -101,12 +101,15 @@ describe('tillway checkout', () => {
     const session = await apiResponse<CheckoutSession>(`/api/gateway/sessions/${url[2]}`);
     assert.deepEqual([session.metadata, session.clientReferenceId, session.checkoutUrl], [{ a: 'b=c' }, 'A-1', url[1]]);
     await stdoutOf('sessions', 'expire', url[2]!);
+    assert.doesNotMatch(output, /takes no payments now/);
   });
 
   it('`tillway checkout` previews a checkout without creating one', async () => {
     const before = await json<Page<CheckoutSession>>('sessions', 'list');
     const output = await stdoutOf('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
     assert.match(output, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
+    const live = await stdoutOf('checkout', 'preview', ...CHECKOUT, '--environment', 'production');
+    assert.match(live, /takes no payments now.*\n.*tillway routes list --environment production$/m);
     const { result } = await json<{ result: { dryRun: boolean } }>('checkout', 'preview', ...CHECKOUT);
     assert.equal(result.dryRun, true);
     assert.deepEqual(await json<Page<CheckoutSession>>('sessions', 'list'), before);
