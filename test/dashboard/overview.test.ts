@@ -42,7 +42,7 @@ async function fill({ databaseUrl, clock, service }: TestService, days: number):
   await service.runDue();
 }
 
-test('a new service has a guide with three steps, and no figures before its first checkout', async () => {
+test('a new service has a guide of its set-up, and no figures before its first checkout', async () => {
   await using on = await startTestService();
   const empty = await pageOf(on);
   assert.match(empty.text, /Nothing needs attention\./);
@@ -55,7 +55,8 @@ test('a new service has a guide with three steps, and no figures before its firs
   assert.equal(begun.text.match(/class="status good">done/g)?.length, 2);
   assert.match(begun.text, /tillway keys create/);
   assert.ok(begun.text.includes('class="figures"'));
-  assert.match((await pageOf(on, '', 'production')).text, /tillway checkout create/);
+  assert.doesNotMatch(begun.text, /Connect a provider/);
+  assert.match((await pageOf(on, '', 'production')).text, /tillway providers check<[^]*tillway checkout create/);
 });
 
 test('the figures and the numbers equal the sums, and untrusted names are text', async () => {

@@ -60,11 +60,15 @@ function renderAttention({ deps, path }: Visit, items: readonly AttentionItem[])
 }
 
 /** Guide of a new service, until all its steps are done. */
-function renderSetup({ environment, hasSession, endpoints, hasKey }: AttentionFacts): Html | false {
+function renderSetup({ environment, providers, hasSession, endpoints, hasKey }: AttentionFacts): Html | false {
   const here = ` --environment ${environment}`;
   const order = ' --product "Field guide" --amount 49.99 --customer buyer@example.com';
   const checkout = environment === 'sandbox' ? 'trigger payment.paid' : `checkout create${order}${here}`;
-  const steps: [isDone: boolean, text: string, command: string][] = [
+  type Step = [isDone: boolean, text: string, command: string];
+  // Sandbox has the simulated provider.
+  const connect: Step = [providers.length > 0, 'Connect a provider: docs/providers.md.', 'providers check'];
+  const steps: Step[] = [
+    ...(environment === 'production' ? [connect] : []),
     [hasSession, 'Make a checkout, and see its payment here.', checkout],
     [endpoints.length > 0, 'Create a webhook endpoint.', `endpoints create --to https://shop.example/webhooks${here}`],
     [hasKey, 'Create an API key.', `keys create --name "Shop backend" --scope write${here}`],
