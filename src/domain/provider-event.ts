@@ -124,7 +124,10 @@ function failureOf({ decline }: Payment, { failure }: ProviderEvent): Failure {
   return failure?.code === 'cancelled' && decline !== null ? decline : (failure ?? decline ?? DECLINED);
 }
 
-/** Records the progress of a pending payment. If the money is expected after the timeout, the timeout moves to that time. After a decline, no money is expected. */
+/**
+ * Records the progress of a pending payment. If the money is expected after the timeout, the timeout moves to that time. After a
+ * decline, no money is expected.
+ */
 function applyProgress(
   before: Checkout,
   started: Checkout,

@@ -29,7 +29,8 @@ export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
  * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider. It changed
  *   nothing.
  * - `event_conflict`: a message that reuses an event id with different content. It changed nothing.
- * - `refund_excess`: a refund that was made at the provider and exceeds the rest of the payment, or is of another charge. It was not booked.
+ * - `refund_excess`: a refund that was made at the provider and exceeds the rest of the payment, or is of another charge. It was not
+ *   booked.
  * - `reversal`: money that the provider has taken back, or may take back, from a paid payment. It is booked.
  */
 export const DISCREPANCY_KINDS = [

@@ -34,8 +34,9 @@ function changesState(change: Change): change is Extract<Change, { type: 'transi
 }
 
 /**
- * Changes of a route's health, with an event for each transition to another state. Without a subscribed endpoint no event is recorded, so that
- * readers of events get the type only if an endpoint of the environment subscribes to it. A disabled endpoint can recover the event.
+ * Changes of a route's health, with an event for each transition to another state. Without a subscribed endpoint no event is recorded,
+ * so that readers of events get the type only if an endpoint of the environment subscribes to it. A disabled endpoint can recover the
+ * event.
  */
 export async function withHealthEvents(
   deps: { store: Store; newId: NewId },

@@ -16,7 +16,10 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 type ExperimentDeps = Pick<Deps, 'store' | 'now'>;
 type ShownExperiment = Experiment & { result: ExperimentResult };
 
-/** Starts an experiment. Throws GatewayError `invalid_input` for an unknown route or a minimum sample that is too large, `invalid_state` if another experiment is running. */
+/**
+ * Starts an experiment. Throws GatewayError `invalid_input` for an unknown route or a minimum sample that is too large, and
+ * `invalid_state` if another experiment is running.
+ */
 export async function startExperiment(deps: Deps, request: ExperimentRequest): Promise<ShownExperiment> {
   const { environment } = request;
   assertEnvironment(deps, environment);
