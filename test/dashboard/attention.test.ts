@@ -43,8 +43,7 @@ const sql =
 
 function health(ids: readonly string[], ...states: string[]) {
   return async (on: TestService) => {
-    for (const id of ids)
-      for (const state of states) await ask('PUT', on, `routes/${id}/health`, { health: state, reason: 'a test' });
+    for (const id of ids) for (const state of states) await ask('PUT', on, `routes/${id}/health`, { health: state });
     await on.service.deps.router.refresh();
   };
 }
@@ -87,7 +86,7 @@ const CAUSES: Cause[] = [
   },
   {
     name: 'an overridden route',
-    text: /Route .* is overridden: .*a test/,
+    text: /Route .* is overridden: .*by the operator/,
     solve: /^tillway routes override sandbox_card_backup automatic$/,
     plant: health(['sandbox_card_backup'], 'degraded'),
     remove: health(['sandbox_card_backup'], 'live', 'automatic'),
