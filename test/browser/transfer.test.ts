@@ -149,6 +149,12 @@ async function injectWallet(page: Page, { chainId = '0x7a69', declines = '' } = 
       case 'wallet_switchEthereumChain':
         current = (params as [{ chainId: string }])[0].chainId;
         return null;
+      case 'eth_sendTransaction': {
+        const hash: `0x${string}` = await chain.client.request({ method, params } as never);
+        // The watcher polls only when the test says so, so the block must exist before.
+        await chain.client.waitForTransactionReceipt({ hash });
+        return hash;
+      }
       default:
         return chain.client.request({ method, params } as never);
     }

