@@ -5,7 +5,7 @@ import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import { type WrongMoney, wrongMoneyOf } from '../domain/discrepancy.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Cents } from '../domain/money.ts';
-import type { Checkout, Discrepancy, Instant, Payment } from '../domain/records.ts';
+import type { Checkout, Instant, Payment } from '../domain/records.ts';
 import type { Route, RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
 import { pendingTransfer } from '../operations/pending-transfer.ts';
@@ -142,10 +142,6 @@ function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }
 
-function isOpenMismatch({ kind, status }: Discrepancy): boolean {
-  return kind === 'amount_mismatch' && status === 'open';
-}
-
 function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
@@ -164,7 +160,8 @@ function stateOfPaid(checkout: Checkout, { routes, providers }: MethodDeps): Che
       isManual: providers.get(other.route.provider)?.traits.refunds === 'manual',
     }));
   const excess = checkout.discrepancies.find(
-    (one) => isOpenMismatch(one) && one.paymentId === payment.id && one.expected === 0,
+    ({ kind, status, paymentId, expected }) =>
+      kind === 'amount_mismatch' && status === 'open' && paymentId === payment.id && expected === 0,
   );
   const method = route?.payerLabel ?? payment.route.label;
   return { name: 'paid', payment, method, surplus, excess: excess?.received ?? 0 };

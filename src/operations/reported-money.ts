@@ -9,7 +9,8 @@ import type { Deps } from './deps.ts';
 /** The money that a stored signal reported; JSON has no bigint, so `units` is text. */
 interface StoredMoney {
   received: (Omit<ProviderAmount, 'units'> & { units: string }) | null;
-  chargeReference: string | null;
+  /** Missing in signals of versions that did not record it. */
+  chargeReference?: string | null;
 }
 
 /**
@@ -32,16 +33,16 @@ export async function reportedMoney(
   const charges = new Map<string, Cents>();
   // A repeated message counts the charges before its first arrival, so that it has the same content.
   for (const { paymentId, status, signal: json } of known === -1 ? messages : messages.slice(0, known)) {
-    if (paymentId === payment.id && status === 'paid') addCharge(charges, payment, json);
+    if (paymentId === payment.id && status === 'paid' && json !== null) addCharge(charges, payment, json);
   }
   charges.set(reference, takenAmount(payment, money.amount));
   const taken = [...charges.values()].reduce((sum, each) => sum + each, 0);
   return { ...money, amount: payment.amount + taken - payment.fees.total };
 }
 
-function addCharge(charges: Map<string, Cents>, payment: Payment, json: string | null): void {
-  const { received, chargeReference } = (JSON.parse(json ?? '{"report":{}}') as { report: Partial<StoredMoney> })
-    .report;
+function addCharge(charges: Map<string, Cents>, payment: Payment, json: string): void {
+  const { report } = JSON.parse(json) as { report: StoredMoney };
+  const { received, chargeReference } = report;
   if (!received || !chargeReference) return;
   const { amount, currency } = sessionAmountOf(payment, { ...received, units: BigInt(received.units) });
   if (currency === CURRENCY) charges.set(chargeReference, takenAmount(payment, amount));
