@@ -22,7 +22,7 @@ export interface RouteOutcome {
   probe: boolean;
   /** Milliseconds from the start of the attempt to the money; null without money and for late money. */
   paidAfterMs: number | null;
-  /** `<source>/<code>` of the failure that the outcome records; null if it records none. Stays if the money arrives later. */
+  /** `<source>/<code>` of the failure that the outcome records or, for late money, reverses; null if there is none. */
   failure: string | null;
   /** Contexts of the payment, if the outcome counts as a success or a failure; otherwise null. */
   contexts: PaymentContexts | null;
@@ -98,8 +98,9 @@ function outcomesOfPayment(
   if (payment.status === from) return outcomes;
   if (payment.status === 'failed') addFailure(payment, reversedWeight, add);
   if (payment.status === 'paid') {
-    if (from === 'failed') add({ stage: 'late', result: 'paid', successes: 1, ...reversalOf(before!) });
-    else {
+    if (from === 'failed') {
+      add({ stage: 'late', result: 'paid', successes: 1, failure: failureOf(before!), ...reversalOf(before!) });
+    } else {
       // If this service learned of the attempt from the provider's report, the start of the attempt is unknown.
       const paidAfterMs = before ? Math.max(1, now - payment.created) : null;
       add({ stage: 'result', result: 'paid', successes: 1, failures: reversedWeight, paidAfterMs });
@@ -110,7 +111,7 @@ function outcomesOfPayment(
 
 function addFailure(payment: Payment, reversedWeight: number, add: (fields: OutcomeFields) => void): void {
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = payment;
-  const failure = `${failureSource}/${failureCode}`;
+  const failure = failureOf(payment);
   if (failureSource === 'gateway') {
     // No request was sent, so the outcome is no evidence about the route or the buyer.
     add({ stage: 'handoff', result: 'neutral', failure });
@@ -125,6 +126,8 @@ function addFailure(payment: Payment, reversedWeight: number, add: (fields: Outc
     add({ stage: 'result', result: 'neutral', failure, failures: reversedWeight, neutrals: 1 });
   }
 }
+
+const failureOf = ({ failureSource, failureCode }: Payment) => `${failureSource}/${failureCode}`;
 
 /** Counts that cancel the recorded failure of a payment whose money arrived later. */
 function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {

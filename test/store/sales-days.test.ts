@@ -186,7 +186,7 @@ describe('days of sales', () => {
 test('the migration fills the times and failures of old rows as far as they are known', () => {
   using database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
   for (const { sql, only } of MIGRATIONS) {
-    if (sql.includes('sales_quarter_hours')) {
+    if (sql.includes('CREATE TABLE sales_quarter_hours')) {
       const payment = (id: string, status: string, failure: string) =>
         `('${id}', '', '', '', 'sandbox', 1, '${status}', 'pending', '{"id":"route_1"}', 0, 0, 0, 0, 0, ${failure}, 0, '{}', 1, 1, 0)`;
       database.exec(`INSERT INTO customers (id, environment, email, email_key, status, created) VALUES ('cus', 'sandbox', '', '', '', 1);
@@ -207,9 +207,13 @@ test('the migration fills the times and failures of old rows as far as they are 
       .all()
       .map((row) => Object.values(row));
   assert.deepEqual(rows('SELECT expired_at FROM sessions ORDER BY id'), [[77], [null]]);
-  assert.deepEqual(rows('SELECT payment_id, stage, failure FROM route_outcomes WHERE failure IS NOT NULL ORDER BY 1'), [
-    ['pay_1', 'result', 'issuer/declined'],
-    ['pay_2', 'result', 'unknown/unknown'],
-  ]);
+  assert.deepEqual(
+    rows('SELECT payment_id, stage, failure FROM route_outcomes WHERE failure IS NOT NULL ORDER BY 1, 2'),
+    [
+      ['pay_1', 'result', 'issuer/declined'],
+      ['pay_2', 'late', 'unknown/unknown'],
+      ['pay_2', 'result', 'unknown/unknown'],
+    ],
+  );
   assert.deepEqual(rows("SELECT id, route_id FROM sales_payments WHERE id = 'pay_1'"), [['pay_1', 'route_1']]);
 });

@@ -14,6 +14,7 @@ import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { type SalesStep, readSales } from '../../src/operations/sales-report.ts';
 import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import type { Change, Store } from '../../src/store/store.ts';
+import { lateFailures } from '../../src/store/schema/sales-schema.ts';
 import { SUMS, type SalesSum } from '../../src/store/tables/sales-table.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
 import { MINUTE } from '../fixtures/checkout-records.ts';
@@ -89,9 +90,9 @@ class Model {
         return;
       case 'payment_created':
         this.add(now, 'started', ofPayment(change.payment));
-        return this.changed(change.payment, 'pending', now);
+        return this.changed(change.payment, undefined, now);
       case 'payment_changed':
-        return this.changed(change.payment, change.before?.status ?? 'pending', now);
+        return this.changed(change.payment, change.before, now);
       case 'refund_changed':
         return this.refunded(change.refund, now);
       case 'settlement_recorded': {
@@ -105,15 +106,20 @@ class Model {
 
   private readonly routes = new Map<string, Partial<SalesSum>>();
 
-  private changed(payment: Payment, from: Payment['status'], now: number): void {
+  private changed(payment: Payment, before: Payment | undefined, now: number): void {
     const about = ofPayment(payment);
     this.routes.set(payment.id, { environment: about.environment, route: about.route });
     const { status, fees, surplus, providerCost, actualCost } = payment;
+    const from = before?.status;
     if (status === 'failed' && from !== 'failed') {
       this.add(now, `failed/${payment.failureSource}/${payment.failureCode}`, about);
     }
     if (status === 'paid' && from !== 'paid') {
-      if (from === 'failed') this.seen.add('late money');
+      if (from === 'failed') {
+        this.seen.add('late money');
+        const reversed = { ...about, count: -1, amount: -about.amount };
+        this.add(now, `failed/${before!.failureSource}/${before!.failureCode}`, reversed);
+      }
       if (surplus) this.seen.add('surplus');
       // All surplus money belongs to the buyer.
       const money = surplus
@@ -346,6 +352,7 @@ describe('sums of sales', () => {
     assert.deepEqual(linesOf(sums), linesOf(addUp(model.expected, quarterHourOf)));
     await assertPaidEqualsLedger(deps, sums);
     await assertSound(on.databaseUrl);
+    await assertMigratesLateFailures(deps, on.databaseUrl, model);
     await assertDoctorFinds(on.databaseUrl);
   });
 
@@ -365,6 +372,26 @@ describe('sums of sales', () => {
     });
   }
 });
+
+/** The migration to late failures subtracts the failures that an older version has counted. */
+async function assertMigratesLateFailures(deps: Deps, databaseUrl: string, { expected }: Model): Promise<void> {
+  const before = linesOf(await storedSums(databaseUrl));
+  const reversed = expected.filter(({ kind, count }) => kind.startsWith('failed/') && count < 0);
+  await runSql(databaseUrl, "UPDATE route_outcomes SET failure = NULL WHERE stage = 'late'");
+  for (const { time, route, kind, amount } of reversed) {
+    await runSql(
+      databaseUrl,
+      `UPDATE sales_quarter_hours SET count = count + 1, amount = amount + ${-amount}
+        WHERE time = ${quarterHourOf(time)} AND route = '${route}' AND kind = '${kind}'`,
+    );
+  }
+  await runSql(databaseUrl, "DELETE FROM sales_quarter_hours WHERE count = 0 AND kind LIKE 'failed/%'");
+  assert.notDeepEqual(linesOf(await storedSums(databaseUrl)), before);
+  await runSql(databaseUrl, lateFailures);
+  assert.deepEqual(linesOf(await storedSums(databaseUrl)), before);
+  await countSales(deps, RUNNING);
+  await assertSound(databaseUrl);
+}
 
 async function storedSums(databaseUrl: string): Promise<SalesSum[]> {
   const rows = await queryRows(databaseUrl, 'SELECT * FROM sales_quarter_hours');

@@ -113,7 +113,7 @@ export function stagesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   const failed = totalOf(sales, ({ kind }) => kind.startsWith('failed/')).count;
   const stages = [
     ['Checkouts created', totalOf(sales, 'created'), `${countText(totalOf(sales, 'expired').count)} expired unstarted`],
-    ['Attempts started', totalOf(sales, 'started'), `${countText(failed)} failed`],
+    ['Attempts started', totalOf(sales, 'started'), `${countText(Math.max(0, failed))} failed`],
     ['Paid', totalOf(sales, 'paid'), null],
   ] as const;
   const most = Math.max(1, ...stages.map(([, { count }]) => count));

@@ -23,6 +23,27 @@ UPDATE route_outcomes SET failure = COALESCE((SELECT failure_source || '/' || fa
   WHERE stage IN ('handoff', 'result') AND result IN ('refused', 'failed', 'neutral');
 `;
 
+/**
+ * Late money subtracts its failure from the sums: it stores the failure that it reverses, and counted periods get the difference. A
+ * worker builds the days again.
+ */
+export const lateFailures = `
+UPDATE route_outcomes SET failure = (SELECT failed.failure FROM route_outcomes AS failed
+    WHERE failed.payment_id = route_outcomes.payment_id AND failed.failure IS NOT NULL)
+  WHERE stage = 'late';
+INSERT INTO sales_quarter_hours (environment, time, route, kind, count, amount, buyer_fee, gateway_fee, cost)
+  SELECT outcome.environment, outcome.created - outcome.created % 900000 AS quarter, outcome.route_id,
+    'failed/' || outcome.failure AS kind, -COUNT(*), -SUM(payment.amount), 0, 0, 0
+  FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
+  WHERE outcome.stage = 'late' AND outcome.failure IS NOT NULL
+    AND outcome.created < (SELECT until FROM sales_cursors WHERE name = 'quarter_hours')
+  GROUP BY outcome.environment, quarter, outcome.route_id, kind
+  ON CONFLICT (environment, time, route, kind) DO UPDATE
+    SET count = sales_quarter_hours.count + excluded.count, amount = sales_quarter_hours.amount + excluded.amount;
+DELETE FROM sales_days;
+DELETE FROM sales_cursors WHERE name = 'days';
+`;
+
 /** Payments with the id of their route, which is part of a JSON column. */
 export const salesViews = {
   sqlite: `CREATE VIEW sales_payments AS SELECT payments.*, json_extract(route, '$.id') AS route_id FROM payments;`,

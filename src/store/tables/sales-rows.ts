@@ -16,7 +16,8 @@ export const STARTED = `SELECT id, environment, created AS time, route_id AS rou
 export const EXPIRED = `SELECT environment, expired_at AS time, '' AS route, 'expired' AS kind, 1 AS count, amount, ${NO_FEES}
   FROM sessions`;
 export const FAILED = `SELECT outcome.environment, outcome.created AS time, outcome.route_id AS route,
-    'failed/' || outcome.failure AS kind, 1 AS count, payment.amount, ${NO_FEES}
+    'failed/' || outcome.failure AS kind, CASE outcome.stage WHEN 'late' THEN -1 ELSE 1 END AS count,
+    CASE outcome.stage WHEN 'late' THEN -payment.amount ELSE payment.amount END AS amount, ${NO_FEES}
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id`;
 
 /**
