@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, describe, test } from 'node:test';

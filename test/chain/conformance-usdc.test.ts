@@ -1,4 +1,4 @@
-// @run on=sqlite,postgres needs=process
+// @run needs=process
 import { after, before, describe, test } from 'node:test';
 import { startServer } from '../support/http-server.ts';
 import { RULES, type World, checkEnds, startWorld } from '../providers/conformance.ts';

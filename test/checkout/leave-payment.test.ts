@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';

@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AuditEntry, CheckoutSession } from '../../sdk/src/index.ts';

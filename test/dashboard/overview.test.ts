@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';

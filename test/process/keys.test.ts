@@ -1,4 +1,4 @@
-// @run on=sqlite,postgres needs=process
+// @run needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contentsOf, createTestDatabase } from '../support/database.ts';

@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy, Refund } from '../../sdk/src/index.ts';

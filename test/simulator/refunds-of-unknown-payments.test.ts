@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
