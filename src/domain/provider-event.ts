@@ -132,7 +132,7 @@ function applyProgress(
   before: Checkout,
   started: Checkout,
   payment: Payment,
-  { failure, requiresCapture = false, expectedBy = null }: ProviderEvent,
+  { failure, requiresCapture = false, expectedBy = null, chargeReference = null }: ProviderEvent,
   now: Instant,
 ): Decision<'applied'> {
   const { decline } = payment;
@@ -144,6 +144,7 @@ function applyProgress(
     ...payment,
     decline: failure ? { ...failure, reason: providerText(failure.reason) } : decline,
     expectedBy: expected,
+    chargeReference: payment.chargeReference ?? (expected === null ? null : chargeReference),
     timeoutAt: Math.max(payment.timeoutAt, expected ?? 0),
     inquireAt:
       isMoved && payment.inquireAt !== null
@@ -152,7 +153,8 @@ function applyProgress(
   };
   const isDeclined = failure !== null && (failure.code !== decline?.code || failure.source !== decline.source);
   const hasNewCard = !started.payments.includes(payment);
-  const isChanged = isMoved || isDeclined || hasNewCard;
+  const isNamed = progressed.chargeReference !== payment.chargeReference;
+  const isChanged = isMoved || isDeclined || hasNewCard || isNamed;
   const next = isChanged ? withPayment(started, progressed) : started;
   const decision = announcePending(before, next, isChanged ? progressed : payment, 'applied');
   if (!requiresCapture) return decision;

@@ -93,7 +93,9 @@ async function subjectOf(
     // A reference is an id of the provider, and two providers can use the same one, so the payment must belong to the sender. A
     // payment that the signal names by our id may belong to another provider; that mismatch is flagged later.
     const isOwn = payment.route.provider === provider && payment.environment === environment;
-    const names = [payment.providerReference, payment.chargeReference];
+    // A charge that is still expected cannot be refunded or disputed. A report that says so is applied once the charge is known as paid.
+    const isExpected = payment.status === 'pending' && payment.expectedBy !== null;
+    const names = [payment.providerReference, isExpected ? null : payment.chargeReference];
     const isNamed = reference === undefined || payment.providerReference === null || names.includes(reference);
     if (isNamed && (isOwn || paymentId !== undefined)) return { sessionId: payment.sessionId, paymentId: id, payment };
   }

@@ -131,7 +131,7 @@ export function captureOf({ purchase_units: [unit] }: PaypalOrder): PaypalCaptur
 }
 
 /** Report on a payment from its order. A completed order is not money: only its capture is. */
-export function paymentReport(order: PaypalOrder, { settlesAt }: Pick<PaypalSettings, 'settlesAt'>): ProviderReport {
+export function paymentReport(order: PaypalOrder, settings: Pick<PaypalSettings, 'settlesAt'>): ProviderReport {
   const { status, update_time: updated } = order;
   if (AWAITING_BUYER.has(status)) return { ...NO_DETAILS, state: 'awaiting_buyer' };
   // A buyer can approve an order again after the capture was declined. The time distinguishes the two approvals.
@@ -139,10 +139,14 @@ export function paymentReport(order: PaypalOrder, { settlesAt }: Pick<PaypalSett
   if (status === 'VOIDED') return { ...NO_DETAILS, state: 'failed', decline: LEFT };
   const capture = status === 'COMPLETED' ? captureOf(order) : undefined;
   if (!capture) return { ...NO_DETAILS, state: 'processing' };
-  return captureReport(capture, settlesAt === 'capture');
+  return captureReport(capture, settings);
 }
 
-function captureReport(capture: PaypalCapture, isSettled: boolean): ProviderReport {
+/** Report on a payment from its capture. */
+export function captureReport(
+  capture: PaypalCapture,
+  { settlesAt }: Pick<PaypalSettings, 'settlesAt'>,
+): ProviderReport {
   const { id, status, amount, seller_receivable_breakdown: breakdown } = capture;
   const details = { ...NO_DETAILS, chargeReference: id };
   const created = millisecondsOf(capture.create_time);
@@ -150,7 +154,7 @@ function captureReport(capture: PaypalCapture, isSettled: boolean): ProviderRepo
     const fee = breakdown?.paypal_fee ? amountOf(breakdown.paypal_fee) : null;
     // The cost of a payment cannot be negative.
     const cost = fee && fee.units >= 0n ? fee : null;
-    const settledAt = isSettled ? millisecondsOf(capture.update_time ?? capture.create_time) : null;
+    const settledAt = settlesAt === 'capture' ? millisecondsOf(capture.update_time ?? capture.create_time) : null;
     return { ...details, state: 'paid', received: amountOf(amount), cost, settledAt };
   }
   if (UNPAID.has(status)) {

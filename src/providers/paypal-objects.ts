@@ -112,6 +112,7 @@ const failure = z.object({
 });
 
 export const readOrder = reader(order);
+export const readCapture = reader(capture);
 export const readRefund = reader(refund);
 export const readDispute = reader(dispute);
 export const readDisputes = reader(disputes);

@@ -10,10 +10,12 @@ import {
   reversalReport,
 } from './paypal-messages.ts';
 import {
+  type PaypalCapture,
   type PaypalDispute,
   type PaypalOrder,
   type PaypalRefund,
   idOfLink,
+  readCapture,
   readDispute,
   readDisputes,
   readOrder,
@@ -32,6 +34,7 @@ const NOT_YET: HintAnswer = { signals: [], next: null, isIncomplete: true };
 /** Read-only requests to PayPal. Each returns undefined if PayPal does not have the object in this account. */
 export interface PaypalQueries {
   order(reference: string, timeoutMs?: number): Promise<PaypalOrder | undefined>;
+  capture(reference: string, timeoutMs?: number): Promise<PaypalCapture | undefined>;
   refund(reference: string): Promise<PaypalRefund | undefined>;
   answer(hint: Hint): Promise<HintAnswer>;
 }
@@ -82,6 +85,8 @@ export function createPaypalQueries(
 
   const queries: PaypalQueries = {
     order: (reference, timeoutMs) => find('order', orderPath(reference), readOrder, timeoutMs),
+    capture: (reference, timeoutMs) =>
+      find('capture', `/v2/payments/captures/${encodeURIComponent(reference)}`, readCapture, timeoutMs),
     refund: (reference) => find('refund', `/v2/payments/refunds/${encodeURIComponent(reference)}`, readRefund),
     async answer({ about, id }) {
       switch (about) {

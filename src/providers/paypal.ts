@@ -17,6 +17,7 @@ import {
   EXPIRED,
   asksFor,
   captureOf,
+  captureReport,
   hintOf,
   orderRequest,
   pageOf,
@@ -60,9 +61,15 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
     return order;
   }
 
-  /** Report on a payment from its order. Without the order, a capture that was pending can still take the money. */
-  function reportOf(order: PaypalOrder | undefined, { expectedBy }: Payment): ProviderReport {
+  /** Report on a payment from its order. Without the order, the capture that was pending can still take the money. */
+  async function reportOf(
+    order: PaypalOrder | undefined,
+    { expectedBy, chargeReference }: Payment,
+    timeoutMs?: number,
+  ): Promise<ProviderReport> {
     if (order) return paymentReport(order, settings);
+    const capture = chargeReference === null ? undefined : await queries.capture(chargeReference, timeoutMs);
+    if (capture) return captureReport(capture, settings);
     return expectedBy === null ? EXPIRED : { ...NO_DETAILS, state: 'processing' };
   }
 
@@ -116,7 +123,8 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       // Without an answer to the handoff, no buyer has the URL of PayPal's page, so nobody can pay there.
       if (reference === null) return 'unknown';
       const order = await orderOf(payment, reference, timeoutMs);
-      return { report: reportOf(order, payment), reference, url: order ? pageOf(order) : null };
+      const report = await reportOf(order, payment, timeoutMs);
+      return { report, reference, url: order ? pageOf(order) : null };
     },
 
     /** Orders cannot be withdrawn at PayPal. The service captures no cancelled payment, so no money can arrive. */
@@ -124,7 +132,7 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       const { providerReference: reference } = payment;
       if (reference === null) return 'unknown';
       const order = await orderOf(payment, reference, timeoutMs);
-      if (reportOf(order, payment).state !== 'processing') return 'cancelled';
+      if ((await reportOf(order, payment, timeoutMs)).state !== 'processing') return 'cancelled';
       throw new Error('PayPal cannot cancel the payment: its capture is pending');
     },
 
@@ -134,12 +142,12 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       let idempotencyKey = `${paymentId}:capture`;
       if (decline !== null) {
         // PayPal repeats a decline under the same key, so the capture of a later approval has a key of its own.
-        const report = reportOf(await orderOf(payment, reference, timeoutMs), payment);
+        const report = await reportOf(await orderOf(payment, reference, timeoutMs), payment, timeoutMs);
         if (report.state !== 'requires_capture') return report;
         idempotencyKey += `:${report.revision}`;
       }
       const answer = await call('POST', `${orderPath(reference)}/capture`, { json: {}, idempotencyKey, timeoutMs });
-      if (isMissing(answer)) return reportOf(undefined, payment);
+      if (isMissing(answer)) return reportOf(undefined, payment, timeoutMs);
       const issue = answer.status === 422 ? readError(answer.json)?.issue : undefined;
       if (issue !== undefined && CAPTURED.has(issue)) {
         const captured = await orderOf(payment, reference, timeoutMs);

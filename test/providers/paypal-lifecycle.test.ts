@@ -166,22 +166,46 @@ describe('a payment by PayPal', () => {
     });
   }
 
-  test('a pending capture whose order PayPal does not show keeps the payment in progress until the capture completes', async (context) => {
+  for (const [end, status] of [
+    ['COMPLETED', 'paid'],
+    ['DECLINED', 'failed'],
+  ] as const) {
+    test(`a pending capture whose order PayPal has removed is in progress, then ${end} makes it ${status}`, async (context) => {
+      const stage = await stageOf(context);
+      const { paypal, on } = stage;
+      paypal.nextCapture = 'pending';
+      await stage.approve();
+      await stage.deliver();
+      const capture = stage.capture();
+      paypal.removedOrders.add(stage.order);
+      await stage.deliver(DAY);
+      await chooseAnotherMethod(on.service.deps, stage.id, 1);
+      assert.equal((await stage.payment()).status, 'pending');
+      paypal.finishPending(capture, end);
+      for (const wait of [SECOND, DAY]) await stage.deliver(wait);
+      assert.equal((await stage.payment()).status, status);
+      await stage.assertBooks();
+    });
+  }
+
+  test('a dispute about a pending capture is booked once the payment is known as paid', async (context) => {
     const stage = await stageOf(context);
-    const { paypal, on } = stage;
+    const { paypal } = stage;
     paypal.nextCapture = 'pending';
     await stage.approve();
     await stage.deliver();
-    const capture = stage.capture();
-    const order = paypal.world.orders.get(stage.order)!;
-    paypal.finishPending(capture, 'COMPLETED');
-    paypal.world.orders.delete(stage.order);
-    for (const wait of [SECOND, DAY]) await stage.deliver(wait);
-    await chooseAnotherMethod(on.service.deps, stage.id, 1);
+    const { sendingOf } = paypal;
+    loseCallbacks(stage);
+    paypal.finishPending(stage.capture(), 'COMPLETED');
+    await stage.deliver();
+    paypal.sendingOf = sendingOf;
+    const dispute = paypal.openDispute(stage.capture());
+    paypal.takeDispute(dispute.id);
+    await stage.deliver();
     assert.equal((await stage.payment()).status, 'pending');
-    paypal.world.orders.set(stage.order, order);
-    await stage.deliver(DAY);
-    assert.equal((await stage.payment()).status, 'paid');
+    for (const wait of [DAY, DAY]) await stage.deliver(wait);
+    const { status, reversed } = await stage.payment();
+    assert.deepEqual([status, reversed], ['paid', dispute.cents]);
     await stage.assertBooks();
   });
 

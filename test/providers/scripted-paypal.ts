@@ -121,6 +121,8 @@ export async function startScriptedPaypal(options: ScriptedPaypalOptions = {}) {
     /** Faults of the next requests for a certificate. */
     certificateFaults: [] as (CertificateFault | undefined)[],
     isKeyRevoked: false,
+    /** Ids of orders that PayPal has removed. Their captures remain. */
+    removedOrders: new Set<string>(),
     /** True to approve each order, and to send the callback, before the server answers the creation of the order. */
     paysBeforeAnswer: false,
     /** True if a repeated request is answered with the current state of its object, false for the first answer. */
@@ -280,7 +282,7 @@ export async function startScriptedPaypal(options: ScriptedPaypalOptions = {}) {
       case 'POST /v2/checkout/orders':
         return paysBefore(account.createOrder(json, isFull));
       case 'GET /v2/checkout/orders/{id}':
-        return found(world.orders.get(id), orderOf);
+        return found(paypal.removedOrders.has(id) ? undefined : world.orders.get(id), orderOf);
       case 'POST /v2/checkout/orders/{id}/capture':
         return account.captureOrder(id, isFull);
       case 'GET /v2/payments/captures/{capture_id}':
