@@ -107,6 +107,11 @@ export interface ReversalReport {
   revision: number;
   /** The money that the provider holds back now: 0 before it takes the money, and after it has returned the money. */
   taken: ProviderAmount;
+  /**
+   * Set if each report names one movement of the money only: the money that this report returns. `taken` is then the money that it
+   * takes, and the service adds the movements up.
+   */
+  returned?: ProviderAmount;
   /** True if the provider names no movement of money. `taken` is then at most what is left of the payment. */
   isAtMostRest?: boolean;
   /** The provider's charge for the dispute so far. */

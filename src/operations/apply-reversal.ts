@@ -1,8 +1,9 @@
 import { type Decision, unchanged } from '../domain/checkout-state.ts';
 import { originMismatch } from '../domain/provider-message.ts';
-import { type ProviderAmount, centsOfUnits } from '../domain/provider-report.ts';
+import { type ProviderAmount, type ReversalReport, centsOfUnits } from '../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant } from '../domain/records.ts';
 import { leftOf } from '../domain/refund-record.ts';
+import { stateOf, sumOfMovements } from '../domain/reversal.ts';
 import { applyReversal } from '../domain/reversal-decisions.ts';
 import {
   type AppliedSignal,
@@ -21,15 +22,15 @@ export function applyReversalSignal(
   received: ReceivedSignal<ReversalSignal>,
 ): Promise<AppliedSignal> {
   const { reversal } = received.signal;
-  const { reference, status, revision, reason } = reversal;
-  const amounts = { taken: centsOfUnits(reversal.taken), fee: centsOfUnits(reversal.fee) };
-  const isForeignMoney = [reversal.taken, reversal.fee].some(isNotDollars);
+  const { reference, status } = reversal;
+  const amount = centsOfUnits(reversal.taken);
+  const isForeignMoney = [reversal.taken, reversal.fee, reversal.returned].some(isNotDollars);
   const about = {
     sessionId,
     paymentId,
     refundId: null,
     status,
-    amount: amounts.taken,
+    amount,
     currency: reversal.taken.currency,
   };
   const ids = { reversalId: deps.newId('rev'), discrepancyId: deps.newId('dis') };
@@ -42,17 +43,35 @@ export function applyReversalSignal(
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
     // Reads the reversal after the checkout: if it changes between the reads, the session version changes too, and the commit conflicts.
     const before = await deps.store.reversalOfReference(payment.id, reference);
+    const report = reversal.returned ? sumOfMovements([...(await earlierReports()), reversal]) : stateOf(reversal);
     const rest = leftOf(payment).total + (before?.taken ?? 0);
-    const taken = reversal.isAtMostRest ? Math.min(amounts.taken, Math.max(rest, 0)) : amounts.taken;
-    const state = { reference, status, revision, reason, ...amounts, taken };
+    const taken = reversal.isAtMostRest ? Math.min(report.taken, Math.max(rest, 0)) : report.taken;
+    const state = { ...report, taken };
     const decided = applyReversal(checkout, payment, before, state, ids, now);
     // Money that the provider returns can be part of a payout that was reported when nothing of the payment was left.
     const isReturned = decided.outcome === 'applied' && taken < (before?.taken ?? 0);
     return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }
+
+  /** Applied reports on the reversal, each of which names one movement of its money. */
+  async function earlierReports(): Promise<ReversalReport[]> {
+    const messages = await deps.store.providerMessages(sessionId);
+    return messages
+      .filter((one) => one.about === 'reversal' && one.paymentId === paymentId && !one.flagged)
+      .filter(({ eventId }) => eventId !== received.eventId)
+      .flatMap(({ signal }) => (signal === null ? [] : [reversalOfJson(signal)]))
+      .filter((report) => report.reference === reference);
+  }
+
   return applyMessage<string>(deps, received, about, decide, known);
 }
 
-function isNotDollars({ currency, units }: ProviderAmount): boolean {
-  return currency !== CURRENCY && units !== 0n;
+/** The report of a stored signal. JSON has no bigint, so it stores `units` as text. */
+function reversalOfJson(signal: string): ReversalReport {
+  const revive = (key: string, value: unknown) => (key === 'units' ? BigInt(value as string) : value);
+  return (JSON.parse(signal, revive) as ReversalSignal).reversal;
+}
+
+function isNotDollars(money: ProviderAmount | undefined): boolean {
+  return money !== undefined && money.currency !== CURRENCY && money.units !== 0n;
 }

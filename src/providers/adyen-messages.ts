@@ -13,17 +13,17 @@ const PROCESSING_MS = 7 * 24 * 60 * 60_000;
 const LOST_CALLBACK_MS = 15 * 60_000;
 
 /**
- * Event codes of a dispute: its status, its revision, and whether Adyen holds the money. All events of a dispute have one
- * PSP reference. The revisions are in the order of a dispute's life, so that the order of arrival does not matter.
+ * Event codes of a dispute: its status, its revision, and whether Adyen takes or returns the money. All events of a dispute have
+ * one PSP reference. The revisions are in the order of a dispute's life, so that the order of arrival does not matter.
  * https://docs.adyen.com/risk-management/disputes-api/dispute-notifications/
  */
-const DISPUTES = new Map<string, Pick<ReversalReport, 'status' | 'revision'> & { isTaken: boolean }>([
-  ['REQUEST_FOR_INFORMATION', { status: 'open', revision: 1, isTaken: false }],
-  ['NOTIFICATION_OF_CHARGEBACK', { status: 'open', revision: 2, isTaken: false }],
-  ['CHARGEBACK', { status: 'open', revision: 3, isTaken: true }],
-  ['CAPTURE_FAILED', { status: 'lost', revision: 3, isTaken: true }],
-  ['CHARGEBACK_REVERSED', { status: 'won', revision: 4, isTaken: false }],
-  ['SECOND_CHARGEBACK', { status: 'lost', revision: 5, isTaken: true }],
+const DISPUTES = new Map<string, Pick<ReversalReport, 'status' | 'revision'> & { moves?: 'taken' | 'returned' }>([
+  ['REQUEST_FOR_INFORMATION', { status: 'open', revision: 1 }],
+  ['NOTIFICATION_OF_CHARGEBACK', { status: 'open', revision: 2 }],
+  ['CHARGEBACK', { status: 'open', revision: 3, moves: 'taken' }],
+  ['CAPTURE_FAILED', { status: 'lost', revision: 3, moves: 'taken' }],
+  ['CHARGEBACK_REVERSED', { status: 'won', revision: 4, moves: 'returned' }],
+  ['SECOND_CHARGEBACK', { status: 'lost', revision: 5, moves: 'taken' }],
 ]);
 /** Event codes about refunds that failed after Adyen had accepted or paid them. */
 const REFUND_FAILURES = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED']);
@@ -123,9 +123,10 @@ export function signalOf(item: NotificationItem, now: Instant): Signal | undefin
 
   const dispute = isSuccess ? DISPUTES.get(eventCode) : undefined;
   if (dispute) {
-    const { isTaken, ...state } = dispute;
-    const [taken, fee] = [isTaken ? amount : amountInCents(0), amountInCents(0)];
-    return ref && { about: 'reversal', ref, reversal: { ...state, reference: pspReference, taken, fee, reason } };
+    const { moves, ...state } = dispute;
+    const none = amountInCents(0);
+    const money = { taken: none, returned: none, fee: none, ...(moves !== undefined && { [moves]: amount }) };
+    return ref && { about: 'reversal', ref, reversal: { ...state, ...money, reference: pspReference, reason } };
   }
   const isFailure = REFUND_FAILURES.has(eventCode);
   if (eventCode === 'REFUND' || (isFailure && isSuccess)) {

@@ -105,6 +105,49 @@ describe('a dispute at Adyen', () => {
     await stage.assertBooks();
   });
 
+  test('a part of a chargeback that is returned and taken again is booked to the cent, in any order', async () => {
+    const stage = stageOf();
+    const { adyen } = stage;
+    const orders = [
+      [0, 1, 2, 3],
+      [0, 2, 1, 3],
+      [3, 2, 1, 0],
+    ];
+    const { sendingOf } = adyen;
+    for (const order of orders) {
+      adyen.sendingOf = sendingOf;
+      const sale = await stage.sell();
+      adyen.sendingOf = LOST;
+      const dispute = adyen.openDispute(sale.charge);
+      adyen.chargeBack(dispute);
+      adyen.reverseChargeback(dispute, 2000);
+      adyen.chargeBack(dispute, { again: true, cents: 1500 });
+      const items = adyen.items.slice(-4);
+      for (const index of order) {
+        for (let times = 0; times < 2; times++) assert.equal(await adyen.send([items[index]!]), 200);
+      }
+      const taken = sale.charge.cents - 2000 + 1500;
+      assert.equal((await stage.payment(sale)).reversed, taken, order.join());
+      assert.deepEqual(pick(await reversals(sale), 'kind', 'status', 'received'), [['reversal', 'open', taken / 100]]);
+      await stage.assertBooks();
+    }
+  });
+
+  test('a dispute of which a part was returned is lost, and its record stays open', async () => {
+    const stage = stageOf();
+    const { adyen } = stage;
+    const sale = await stage.sell();
+    const dispute = adyen.openDispute(sale.charge);
+    adyen.chargeBack(dispute);
+    adyen.reverseChargeback(dispute, 2000);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, sale.charge.cents - 2000);
+    assert.deepEqual(pick(await reversals(sale), 'status', 'received'), [['open', 29.99]]);
+    const reversal = await stage.tillway.service.deps.store.reversalOfReference(sale.paymentId, dispute.psp);
+    assert.equal(reversal!.status, 'lost');
+    await stage.assertBooks();
+  });
+
   test('a debit whose capture fails is taken back', async () => {
     const stage = stageOf();
     const sale = await stage.sell();

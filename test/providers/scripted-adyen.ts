@@ -138,13 +138,13 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
       return dispute;
     },
     /** Adyen takes the disputed money, with a fee that only the settlement report shows. */
-    chargeBack(dispute: Change, { again = false, fee = 0 } = {}): void {
-      move(again ? 'SecondChargeback' : 'Chargeback', dispute, -dispute.cents, fee);
-      emit(again ? 'SECOND_CHARGEBACK' : 'CHARGEBACK', dispute, { reason: 'Fraudulent' });
+    chargeBack(dispute: Change, { again = false, fee = 0, cents = dispute.cents } = {}): void {
+      move(again ? 'SecondChargeback' : 'Chargeback', dispute, -cents, fee);
+      emit(again ? 'SECOND_CHARGEBACK' : 'CHARGEBACK', { ...dispute, cents }, { reason: 'Fraudulent' });
     },
-    reverseChargeback(dispute: Change): void {
-      move('ChargebackReversed', dispute, dispute.cents);
-      emit('CHARGEBACK_REVERSED', dispute);
+    reverseChargeback(dispute: Change, cents = dispute.cents): void {
+      move('ChargebackReversed', dispute, cents);
+      emit('CHARGEBACK_REVERSED', { ...dispute, cents });
     },
     failCapture(payment: PaymentAtAdyen): void {
       adyen.movements = adyen.movements.filter((one) => one.payment !== payment);
