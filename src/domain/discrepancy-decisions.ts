@@ -1,9 +1,9 @@
 import { type Decision, changed, unchanged, withPayment } from './checkout-state.ts';
-import { bookDiscrepancy, heldAmount, isBookable, resolved, withDiscrepancy } from './discrepancy.ts';
+import { amountSubject, bookDiscrepancy, heldAmount, isBookable, resolved, withDiscrepancy } from './discrepancy.ts';
 import type { Cents } from './money.ts';
 import { receivePayment } from './receipts.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
-import { surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
+import { asForeign, surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
 import { ledgerStatusOf, leftOf } from './refund-record.ts';
 
 /** Outcome of an operator's decision about a discrepancy. `closed`: the discrepancy is resolved, and nothing is booked. */
@@ -58,6 +58,34 @@ export function refundMoney(
     { account: 'buyer_refunds_payable', amount: -amount },
   ]);
   return changed(checkout, next, 'refunding', [...booked, ...effects]);
+}
+
+/**
+ * Records a refund that was made at the provider itself as the refund of wrong money of the payment. If it is a part of that money,
+ * the rest gets a record of its own, with the id `restId`.
+ */
+export function recordRefundOfWrongMoney(
+  checkout: Checkout,
+  payment: Payment,
+  { refundId, restId, amount, reference }: { refundId: string; restId: string; amount: Cents; reference: string },
+  now: Instant,
+): Decision<'applied' | 'refund_excess'> {
+  const fits = (one: Discrepancy) => {
+    if (one.kind !== 'amount_mismatch' || one.paymentId !== payment.id) return false;
+    if (one.status !== 'open' || one.refunding) return false;
+    const rest = heldAmount(payment, one) - amount;
+    // Money whose refund has failed is booked as a whole.
+    return rest === 0 || (rest > 0 && one.refundId === null);
+  };
+  const found = checkout.discrepancies.find(fits);
+  if (!found || amount <= 0) return unchanged(checkout, 'refund_excess');
+  const rest = heldAmount(payment, found) - amount;
+  const part = rest > 0 ? { ...found, expected: 0, received: amount } : found;
+  const { next, effects } = refundMoney(withDiscrepancy(checkout, part), part, refundId, now);
+  const subject = amountSubject(next.payments.find(({ id }) => id === payment.id)!);
+  const left = { ...found, id: restId, version: 1, created: now, subject, expected: 0, received: rest };
+  const discrepancies = rest > 0 ? [...next.discrepancies, left] : next.discrepancies;
+  return changed(checkout, { ...next, discrepancies }, 'applied', asForeign(effects, reference));
 }
 
 /** Accepts for the merchant the money that exceeds the amount of a paid payment. */

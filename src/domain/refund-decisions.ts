@@ -88,11 +88,17 @@ export function recordForeignRefund(
   const order = { refundId, paymentId: payment.id, amount, reason: 'other' as const };
   const keys = { idempotencyKey: null, requestHash: null };
   const made = newRefund(payment, { ...order, ...keys }, sharesOf(payment, amount), now);
-  const { next, effects } = requested(checkout, payment, { ...made, providerReference: reference }, now);
-  const foreign = effects.map((effect) =>
-    effect.type === 'refund_requested' ? { ...effect, isForeign: true } : effect,
+  const { next, effects } = requested(checkout, payment, made, now);
+  return changed(checkout, next, 'applied', asForeign(effects, reference));
+}
+
+/** The effects of a refund that was made at the provider itself, with its id there. */
+export function asForeign(effects: readonly Effect[], providerReference: string): Effect[] {
+  return effects.map((effect) =>
+    effect.type === 'refund_requested'
+      ? { ...effect, refund: { ...effect.refund, providerReference }, isForeign: true }
+      : effect,
   );
-  return changed(checkout, next, 'applied', foreign);
 }
 
 /**

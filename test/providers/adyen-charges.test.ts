@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { DAY, MINUTE } from '../fixtures/checkout-records.ts';
-import { pick } from '../support/gateway.ts';
+import { booksOf, pick } from '../support/gateway.ts';
 import { type AdyenStage, stageOfSuite } from './adyen-stage.ts';
 import { pageText } from './stripe-service.ts';
 
@@ -53,14 +53,50 @@ describe('charges and refusals of one payment at Adyen', () => {
     );
   });
 
-  test('a refund of a further charge, made at Adyen, leaves the paid order as it is', async () => {
+  test('refunds of further charges, made at Adyen, resolve their money and leave the paid order as it is', async () => {
     const stage = stageOf();
     const sale = await stage.sell();
-    await stage.adyen.send([chargeOf(stage, sale, 'SECOND2', 4999)]);
-    const refund = { psp: 'REFUND2', payment: 'SECOND2', reference: sale.paymentId, cents: 4999 };
+    const books = () => booksOf(stage.tillway, sale.paymentId);
+    const [before, asked] = [await books(), refundPaths(stage).length];
+    const [second, third] = [stage.adyen.payAgain(sale.link), stage.adyen.payAgain(sale.link)];
+    await stage.pass();
+    stage.adyen.refundInCustomerArea(third, third.cents);
+    await stage.pass();
+    const resolutions = async () =>
+      (await listed(stage, sale)).map((one) => `${one.kind} ${one.resolution} ${one.received}`).toSorted();
+    const [open, refunded] = ['amount_mismatch null 49.99', 'amount_mismatch refunded 49.99'];
+    assert.deepEqual(await resolutions(), [open, refunded]);
+    // Adyen repeats its reports on all charges.
+    for (const { psp } of [third, second, sale.charge]) await stage.adyen.send([chargeOf(stage, sale, psp, 4999)]);
+    assert.deepEqual(await resolutions(), [open, refunded]);
+    const { psp } = stage.adyen.refundInCustomerArea(second, second.cents);
+    await stage.pass();
+    assert.deepEqual(await resolutions(), [refunded, refunded]);
+    assert.equal((await stage.payment(sale)).refunded, 0);
+    assert.equal(refundPaths(stage).length, asked);
+    assert.deepEqual(await books(), before);
+
+    stage.adyen.returnRefund(psp);
+    await stage.pass();
+    assert.deepEqual(await resolutions(), [open, refunded]);
+  });
+
+  test('a refund of a first wrong amount, made at Adyen, resolves it and leaves the order unpaid', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    await stage.adyen.send([chargeOf(stage, started, 'WRONG3', 4000)]);
+    const refund = { psp: 'REFUND3', payment: 'WRONG3', reference: started.paymentId, cents: 4000 };
     await stage.adyen.send([stage.adyen.itemOf('REFUND', refund)]);
-    const { refunded, ledgerStatus } = await stage.payment(sale);
-    assert.deepEqual([refunded, ledgerStatus], [0, 'pending']);
+    assert.deepEqual(pick(await listed(stage, started), 'kind', 'resolution'), [['amount_mismatch', 'refunded']]);
+    assert.equal((await stage.payment(started)).status, 'pending');
+  });
+
+  test('a refund at Adyen of more than the money of the further charges is listed', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    await stage.adyen.send([chargeOf(stage, sale, 'SECOND2', 1000)]);
+    const refund = { psp: 'REFUND2', payment: 'SECOND2', reference: sale.paymentId, cents: 1001 };
+    await stage.adyen.send([stage.adyen.itemOf('REFUND', refund)]);
     const kinds = (await listed(stage, sale)).map(({ kind }) => kind);
     assert.deepEqual(kinds.toSorted(), ['amount_mismatch', 'refund_excess']);
   });

@@ -88,6 +88,10 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
     pay(linkId: string): PaymentAtAdyen {
       return authorise(used(linkId, 'completed'), addPayment(linkId));
     },
+    /** A second charge under the reference of a used link. */
+    payAgain(linkId: string): PaymentAtAdyen {
+      return authorise(adyen.links.get(linkId)!, addPayment(linkId));
+    },
     decline(linkId: string, reason = 'Refused'): void {
       emit('AUTHORISATION', aboutPayment(addPayment(linkId)), { success: 'false', reason });
     },

@@ -2,6 +2,7 @@ import { type Decision, changed, unchanged } from '../../domain/checkout-state.t
 import { type OriginMismatch, type SignalOrigin, originMismatch } from '../../domain/provider-message.ts';
 import { type RefundReport, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
+import { recordRefundOfWrongMoney } from '../../domain/discrepancy-decisions.ts';
 import { applyRefundReport, recordForeignRefund } from '../../domain/refund-decisions.ts';
 import {
   type Refund,
@@ -70,7 +71,7 @@ async function recordForeign(
   if (!payment || reference === null) return { outcome: 'unknown', queued: false };
   const amount = centsOfUnits(report.amount);
   const { currency } = report.amount;
-  const refundId = deps.newId('ref');
+  const [refundId, restId] = [deps.newId('ref'), deps.newId('dis')];
   const about = { sessionId, paymentId, refundId: null, status, amount, currency };
   return applyMessage<string>(deps, received, about, async (checkout, now) => {
     const current = checkout.payments.find(({ id }) => id === paymentId)!;
@@ -80,11 +81,15 @@ async function recordForeign(
     // A refund of a surplus charge leaves the money of the paid order untouched.
     const { chargeReference } = current;
     const isOfOther = report.charge !== undefined && chargeReference !== null && report.charge !== chargeReference;
-    if (isOfOther) return unchanged(checkout, 'refund_excess');
     // Reads the refund after the checkout, for the reason given in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);
-    const recorded = recordForeignRefund(checkout, current, { refundId, amount, reference }, now);
+    const made = { refundId, restId, amount, reference };
+    const ofPayment = isOfOther
+      ? unchanged(checkout, 'refund_excess')
+      : recordForeignRefund(checkout, current, made, now);
+    const recorded =
+      ofPayment.outcome === 'refund_excess' ? recordRefundOfWrongMoney(checkout, current, made, now) : ofPayment;
     const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;
     if (!refund) return recorded;
     const reported = applyRefundReport(recorded.next, refund, report, now);
