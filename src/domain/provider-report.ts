@@ -72,6 +72,8 @@ export interface RefundReport {
   status: RefundStatus;
   /** The `chargeReference` of the refunded charge, if the provider can take several charges for a payment. */
   charge?: string | undefined;
+  /** True if the charge was cancelled. A payment that is not paid then has nothing to refund. */
+  isCancellation?: boolean;
   /** True if a pending refund has left the provider's balance already. */
   deducted?: boolean;
   amount: ProviderAmount;

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { AdyenContext, AdyenInstance } from './adyen-api.ts';
-import { signalOf } from './adyen-messages.ts';
+import { signalsOf } from './adyen-messages.ts';
 import { type NotificationItem, readNotification } from './adyen-objects.ts';
 import type { Callback, CallbackHeaders, Finding } from './provider.ts';
 
@@ -73,10 +73,12 @@ export function createAdyenCallbacks(
         return { signals: [], hints: [], reply: ACCEPTED };
       }
       await recordVerified();
-      const signals = own.flatMap((item) => {
-        const signal = signalOf(item, now());
-        return signal ? [{ ...signal, eventId: eventIdOf(item) }] : [];
-      });
+      const signals = own.flatMap((item) =>
+        signalsOf(item, now()).map((signal, index) => {
+          const eventId = index === 0 ? eventIdOf(item) : `${eventIdOf(item)}:${signal.about}`;
+          return { ...signal, eventId };
+        }),
+      );
       return { signals, hints: [], reply: ACCEPTED };
     },
 

@@ -25,6 +25,11 @@ const DISPUTES = new Map<string, Pick<ReversalReport, 'status' | 'revision'> & {
   ['CHARGEBACK_REVERSED', { status: 'won', revision: 4, moves: 'returned' }],
   ['SECOND_CHARGEBACK', { status: 'lost', revision: 5, moves: 'taken' }],
 ]);
+/**
+ * Event codes of a payment that a person has ended in the Customer Area or by a request of another program. The buyer gets the
+ * money back, if any was authorised.
+ */
+const CANCELLATIONS = new Set(['CANCELLATION', 'TECHNICAL_CANCEL', 'CANCEL_OR_REFUND']);
 /** Event codes about refunds that failed after Adyen had accepted or paid them. */
 const REFUND_FAILURES = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED']);
 
@@ -113,9 +118,18 @@ function instantOf(time: string | null | undefined, otherwise: Instant): Instant
   return Number.isNaN(instant) ? otherwise : instant;
 }
 
-/** Signal of a verified item; undefined if the item is about no record of this service. */
-export function signalOf(item: NotificationItem, now: Instant): Signal | undefined {
-  const { pspReference, originalReference, merchantReference, eventCode, success, reason = null } = item;
+/**
+ * Signals of a verified item; none if the item is about no record of this service. A cancellation fails a payment that is not paid,
+ * and is a refund of one that is.
+ */
+export function signalsOf(item: NotificationItem, now: Instant): Signal[] {
+  const signals = [signalOf(item, now)];
+  if (CANCELLATIONS.has(item.eventCode) && item.success === 'true') signals.push(refundSignal(item));
+  return signals.filter((signal) => signal !== undefined);
+}
+
+function signalOf(item: NotificationItem, now: Instant): Signal | undefined {
+  const { pspReference, eventCode, success, reason = null } = item;
   const { value, currency } = item.amount;
   const amount = amountInCents(value, currency);
   const isSuccess = success === 'true';
@@ -128,22 +142,33 @@ export function signalOf(item: NotificationItem, now: Instant): Signal | undefin
     const money = { taken: none, returned: none, fee: none, ...(moves !== undefined && { [moves]: amount }) };
     return ref && { about: 'reversal', ref, reversal: { ...state, ...money, reference: pspReference, reason } };
   }
-  const isFailure = REFUND_FAILURES.has(eventCode);
-  if (eventCode === 'REFUND' || (isFailure && isSuccess)) {
-    const ours = isId(merchantReference, 'ref') ? merchantReference : null;
-    const status = isFailure || !isSuccess ? 'failed' : 'succeeded';
-    const named = ref ?? { reference: originalReference ?? '' };
-    const charge = originalReference || undefined;
-    return { about: 'refund', ref: named, refund: { ours, reference: pspReference, charge, status, amount, reason } };
-  }
+  if (eventCode === 'REFUND' || (REFUND_FAILURES.has(eventCode) && isSuccess)) return refundSignal(item);
   const report = paymentReport(item, now);
   return ref && report && { about: 'payment', ref, report };
+}
+
+function refundSignal(item: NotificationItem): Signal {
+  const { pspReference, originalReference, merchantReference, eventCode, success, amount, reason = null } = item;
+  return {
+    about: 'refund',
+    ref: refOf(item) ?? { reference: originalReference ?? '' },
+    refund: {
+      ours: isId(merchantReference, 'ref') ? merchantReference : null,
+      reference: pspReference,
+      charge: originalReference || undefined,
+      status: REFUND_FAILURES.has(eventCode) || success === 'false' ? 'failed' : 'succeeded',
+      amount: amountInCents(amount.value, amount.currency),
+      reason,
+      ...(CANCELLATIONS.has(eventCode) && { isCancellation: true }),
+    },
+  };
 }
 
 /** Report on a payment from an item; undefined if the item does not change a payment. */
 function paymentReport({ eventCode, success, ...item }: NotificationItem, now: Instant): ProviderReport | undefined {
   const { pspReference, amount, reason, eventDate } = item;
   const isSuccess = success === 'true';
+  if (CANCELLATIONS.has(eventCode)) return isSuccess ? left(reason || 'the payment was cancelled') : undefined;
   switch (eventCode) {
     case 'AUTHORISATION': {
       const details = { ...NO_DETAILS, card: cardOf(item) };
@@ -153,8 +178,6 @@ function paymentReport({ eventCode, success, ...item }: NotificationItem, now: I
     }
     case 'PENDING':
       return { ...NO_DETAILS, state: 'processing', expectedBy: instantOf(eventDate, now) + PROCESSING_MS };
-    case 'CANCELLATION':
-      return isSuccess ? left(reason || 'the payment was cancelled') : undefined;
     default:
       return undefined;
   }

@@ -61,6 +61,55 @@ describe('a refund at Adyen', () => {
   });
 });
 
+describe('a payment that is cancelled after its authorisation', () => {
+  const stageOf = stageOfSuite();
+  let unbooked = 0;
+
+  for (const code of ['CANCELLATION', 'TECHNICAL_CANCEL', 'CANCEL_OR_REFUND'] as const) {
+    test(`${code} of a paid payment is a refund of it`, async () => {
+      const stage = stageOf();
+      const before = stage.adyen.balance();
+      const sale = await stage.sell();
+      const fee = before + sale.charge.cents - stage.adyen.balance();
+      const item = stage.adyen.endAuthorised(sale.charge, code);
+      await stage.pass();
+      await stage.adyen.send([item]);
+      const refunds = await stage.api.list<Refund>(`refunds?paymentId=${sale.paymentId}`);
+      assert.deepEqual(pick(refunds, 'status', 'amount'), [['succeeded', 49.99]]);
+      const events = await stage.api.list<{ type: string }>(`events?sessionId=${sale.sessionId}`);
+      assert.ok(events.some(({ type }) => type === 'payment.refunded'));
+      // The ledger has the estimated cost of a payment that Adyen did not charge for.
+      unbooked += fee;
+      await stage.assertBooks(-unbooked);
+    });
+  }
+
+  test('the cancellation of a further charge leaves the paid order as it is', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    const second = stage.adyen.payAgain(sale.link);
+    stage.adyen.endAuthorised(second, 'CANCELLATION');
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).refunded, 0);
+    const listed = (await stage.api.list<Discrepancy>('discrepancies')).filter(
+      (one) => one.paymentId === sale.paymentId,
+    );
+    assert.deepEqual(pick(listed, 'kind', 'resolution'), [['amount_mismatch', 'refunded']]);
+    await stage.assertBooks(-unbooked);
+  });
+
+  test('the cancellation of an unpaid payment fails it and refunds nothing', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    stage.adyen.endAuthorised(stage.adyen.startDebit(started.link), 'CANCELLATION');
+    await stage.pass();
+    assert.equal((await stage.payment(started)).status, 'failed');
+    assert.deepEqual(await stage.api.list<Refund>(`refunds?paymentId=${started.paymentId}`), []);
+    const listed = await stage.api.list<Discrepancy>('discrepancies');
+    assert.ok(listed.every(({ paymentId }) => paymentId !== started.paymentId));
+  });
+});
+
 describe('a dispute at Adyen', () => {
   const stageOf = stageOfSuite();
   const reversals = async ({ paymentId }: StartedAtAdyen) =>
@@ -154,7 +203,7 @@ describe('a dispute at Adyen', () => {
     // The charge of this debit was not paid out, and neither was its fee.
     const { net } = stage.adyen.movements.at(-1)!;
     const fee = sale.charge.cents - net;
-    stage.adyen.failCapture(sale.charge);
+    stage.adyen.endAuthorised(sale.charge, 'CAPTURE_FAILED');
     await stage.pass();
     assert.equal((await stage.payment(sale)).reversed, sale.charge.cents);
     await stage.assertBooks(-fee);

@@ -150,10 +150,14 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
       move('ChargebackReversed', dispute, cents);
       emit('CHARGEBACK_REVERSED', { ...dispute, cents });
     },
-    failCapture(payment: PaymentAtAdyen): void {
+    /** Adyen or a person ends an authorised payment, so its money never arrives. */
+    endAuthorised(
+      payment: PaymentAtAdyen,
+      eventCode: 'CAPTURE_FAILED' | 'CANCELLATION' | 'TECHNICAL_CANCEL' | 'CANCEL_OR_REFUND',
+    ): Item {
       adyen.movements = adyen.movements.filter((one) => one.payment !== payment);
       const { psp, reference, cents } = payment;
-      emit('CAPTURE_FAILED', { psp: newPsp(), payment: psp, reference, cents });
+      return emit(eventCode, { psp: newPsp(), payment: psp, reference, cents });
     },
     /** Pays out the balance; returns the Settlement details report. */
     payOut: (): string => settlementReport(adyen.merchantAccount, ++batch, adyen.movements.splice(0)),
@@ -218,11 +222,11 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
     };
   }
 
-  function emit(eventCode: string, about: Change, fields: Partial<Item> = {}): void {
+  function emit(eventCode: string, about: Change, fields: Partial<Item> = {}): Item {
     const item = itemOf(eventCode, about, fields);
     adyen.items.push(item);
-    if (adyen.callbackUrl === undefined) return;
-    queue.add(adyen.sendingOf(item), () => adyen.send([item]));
+    if (adyen.callbackUrl !== undefined) queue.add(adyen.sendingOf(item), () => adyen.send([item]));
+    return item;
   }
 
   /** Changes the status of a link that is not closed. */

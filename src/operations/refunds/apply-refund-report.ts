@@ -90,6 +90,8 @@ async function recordForeign(
       : recordForeignRefund(checkout, current, made, now);
     const recorded =
       ofPayment.outcome === 'refund_excess' ? recordRefundOfWrongMoney(checkout, current, made, now) : ofPayment;
+    const isUnpaid = recorded.outcome === 'refund_excess' && current.status !== 'paid';
+    if (isUnpaid && report.isCancellation) return unchanged(checkout, 'ignored');
     const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;
     if (!refund) return recorded;
     const reported = applyRefundReport(recorded.next, refund, report, now);
