@@ -56,8 +56,8 @@ async function apply(
 ): Promise<string> {
   if (signals.length + hints.length === 0) deps.countForeignSignal(provider);
   const outcomes: string[] = [];
-  for (const { eventId, ...signal } of signals) {
-    const received = { provider, environment, eventId, signal, body: body.toString('utf8') };
+  for (const { eventId, outdatedBy, ...signal } of signals) {
+    const received = { provider, environment, eventId, outdatedBy, signal, body: body.toString('utf8') };
     outcomes.push((await applySignal(deps, received)).outcome);
   }
   if (hints.length > 0) outcomes.push(...(await queueHints(deps, { provider, environment }, hints)));

@@ -15,6 +15,8 @@ import type { Deps } from './deps.ts';
 /** A signal of a provider instance, with the id under which it is applied once. */
 export interface ReceivedSignal<Kind extends Signal = Signal> extends SignalOrigin {
   eventId: string;
+  /** Id of a later signal about the same try to pay. If it has arrived already, this signal changes nothing. */
+  outdatedBy?: string | undefined;
   signal: Kind;
   /** The message verbatim. */
   body: string;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { unchanged } from '../domain/checkout-state.ts';
 import { type UnstartedRecords, applyProviderEvent } from '../domain/provider-event.ts';
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import { type PaymentState, type ProviderReport, centsOfUnits } from '../domain/provider-report.ts';
@@ -124,7 +125,7 @@ async function applyPaymentSignal(
   received: ReceivedSignal<PaymentSignal>,
 ): Promise<AppliedSignal> {
   const { sessionId, paymentId, checkout: known } = subject;
-  const { provider, environment, endsCheckout = false } = received;
+  const { provider, environment, outdatedBy, endsCheckout = false } = received;
   const { report } = received.signal;
   const status = STATUS[report.state];
   const money = await reportedMoney(deps, subject, received);
@@ -145,8 +146,11 @@ async function applyPaymentSignal(
     card: report.card,
   };
   const about = { sessionId, paymentId, refundId: null, status, ...money };
-  const decide = (checkout: Checkout, now: Instant) =>
-    applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now);
+  const decide = async (checkout: Checkout, now: Instant) => {
+    const later = outdatedBy === undefined ? [] : await deps.store.messagesOfEvent(received, outdatedBy, sessionId);
+    if (later.length > 0) return unchanged(checkout, 'ignored');
+    return applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now);
+  };
   return applyMessage(deps, received, about, decide, known);
 }
 

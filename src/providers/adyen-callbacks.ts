@@ -76,7 +76,9 @@ export function createAdyenCallbacks(
       const signals = own.flatMap((item) =>
         signalsOf(item, now()).map((signal, index) => {
           const eventId = index === 0 ? eventIdOf(item) : `${eventIdOf(item)}:${signal.about}`;
-          return { ...signal, eventId };
+          // Adyen can report a pending debit after its refusal.
+          const outdatedBy = eventIdOf({ ...item, eventCode: 'AUTHORISATION', success: 'false' });
+          return { ...signal, eventId, ...(item.eventCode === 'PENDING' && { outdatedBy }) };
         }),
       );
       return { signals, hints: [], reply: ACCEPTED };

@@ -55,10 +55,11 @@ export type Signal =
 
 /**
  * A verified callback. `signals` and `hints` are empty if the callback is about no record of this service. The `eventId` of each entry is
- * derived from the provider's event id and is unique within both lists, so that the service applies each entry once.
+ * derived from the provider's event id and is unique within both lists, so that the service applies each entry once. A signal about a
+ * payment is ignored if the signal with the id `outdatedBy` has arrived before it.
  */
 export interface Callback {
-  signals: (Signal & { eventId: string })[];
+  signals: (Signal & { eventId: string; outdatedBy?: string })[];
   hints: CallbackHint[];
   /** Response body that the provider expects as acknowledgement; default: the JSON response of this service. */
   reply?: string;

@@ -139,4 +139,27 @@ describe('charges and refusals of one payment at Adyen', () => {
     await chooseAnotherMethod(stage.tillway.service.deps, started.sessionId, 1);
     assert.equal((await stage.payment(started)).status, 'failed');
   });
+
+  test('a pending debit that is reported after its own refusal does not stop the buyer, and another debit does', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    const { deps } = stage.tillway.service;
+    const tryOf = (psp: string, eventCode: string, success: string) =>
+      stage.adyen.itemOf(eventCode, { psp, payment: '', reference: started.paymentId, cents: 4999 }, { success });
+    const page = () => pageText(stage.tillway, `/checkout/${started.sessionId}`);
+
+    await stage.adyen.send([tryOf('DEBIT1', 'AUTHORISATION', 'false'), tryOf('DEBIT1', 'PENDING', 'true')]);
+    assert.equal((await stage.payment(started)).expectedBy, null);
+    assert.match(await page(), /Adyen has reported a declined try.* Continue at Adyen Choose another way to pay/);
+
+    await stage.adyen.send([tryOf('DEBIT2', 'PENDING', 'true')]);
+    assert.match(await page(), /Your payment is in progress You have done your part/);
+    assert.doesNotMatch(await page(), /another way to pay/);
+    await chooseAnotherMethod(deps, started.sessionId, 1);
+    assert.equal((await stage.payment(started)).status, 'pending');
+
+    await stage.adyen.send([tryOf('DEBIT2', 'AUTHORISATION', 'false')]);
+    await chooseAnotherMethod(deps, started.sessionId, 1);
+    assert.equal((await stage.payment(started)).status, 'failed');
+  });
 });
