@@ -80,6 +80,21 @@ test('every checkout page fits a width of 320 pixels, also with forced colours a
   }
 });
 
+test('an amount of $9,999.99 breaks no word of the payment methods at a width of 320 pixels', async () => {
+  const { page } = await openPage(browser, { viewport: { width: 320, height: 640 } });
+  await page.goto(stage.url(await stage.create({ amount: 9999.99 })));
+  const broken = await page.evaluate<string[]>(`
+    [...document.querySelectorAll('.way :is(.name, .small)')].flatMap(({ firstChild: text }) =>
+      [...text.data.matchAll(/\\S+/g)].filter(({ 0: word, index }) => {
+        const range = new Range();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        return range.getClientRects().length > 1;
+      }).map(([word]) => word))`);
+  assert.deepEqual(broken, []);
+  await page.context().close();
+});
+
 test('a merchant name of 120 characters fits a width of 320 pixels', async () => {
   await using other = await startTestService({ variables: { MERCHANT_NAME: LONG_MERCHANT } });
   connect(other.service, fake);
