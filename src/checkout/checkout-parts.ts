@@ -68,11 +68,22 @@ export function renderNotice(notice: Notice | null): Html | null {
 }
 
 /** Form with one button for a step of the buyer, such as `cancel`. It sends the number of the shown attempt. */
-export function stepForm(shop: Shop, session: Session, step: PageStep, label: string, look: 'quiet' | 'plain'): Html {
+export function stepForm(shop: Shop, session: Session, step: PageStep, label: string): Html {
   return html`<form method="post" action="${shop.paths.step(session.id, step)}">
     <input type="hidden" name="attempt" value="${session.attempts}" />
-    <button class="${look}">${label}</button>
+    <button class="quiet">${label}</button>
   </form>`;
+}
+
+/** Button that cancels the checkout. It asks first, because a cancelled checkout takes no payment any more. */
+export function cancelForm(shop: Shop, session: Session): Html {
+  return html`<details>
+    <summary class="center">Cancel this payment</summary>
+    <p class="small center">
+      This closes the checkout. To buy this later, order it again at <bdi>${shop.merchant}</bdi>.
+    </p>
+    ${stepForm(shop, session, 'cancel', 'Cancel and close')}
+  </details>`;
 }
 
 /** Link back to the merchant before a payment was started; the session does not change. */

@@ -4,6 +4,7 @@ import { type Html, html } from '../html/html.ts';
 import type { Shop } from './checkout-layout.ts';
 import {
   type Notice,
+  cancelForm,
   heading,
   icon,
   introduction,
@@ -98,9 +99,7 @@ function renderMethod({ kind, label, eta, fees }: MethodOption, chosen: boolean)
 }
 
 function leaveOrCancel(shop: Shop, session: Session): Html | null {
-  return session.status === 'pending'
-    ? stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')
-    : leaveLink(shop, session);
+  return session.status === 'pending' ? cancelForm(shop, session) : leaveLink(shop, session);
 }
 
 type Processing = Extract<CheckoutState, { name: 'processing' }>;
@@ -188,8 +187,6 @@ export function renderWaysOut(
   attempt: CurrentAttempt,
   label = 'Choose another way to pay',
 ): Html {
-  const other = stepForm(shop, session, 'switch', label, 'quiet');
-  return html`<div class="ways-out">
-    ${attempt.canSwitch && other} ${stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')}
-  </div>`;
+  const other = stepForm(shop, session, 'switch', label);
+  return html`<div class="ways-out">${attempt.canSwitch && other} ${cancelForm(shop, session)}</div>`;
 }

@@ -158,7 +158,10 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('button', { name: 'Pay $49.99' }).click();
     await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
     await page.goto(url);
-    await page.getByRole('button', { name: 'Cancel this payment' }).click();
+    const cancel = page.getByRole('button', { name: 'Cancel and close' });
+    assert.equal(await cancel.isVisible(), false);
+    await page.getByText('Cancel this payment').click();
+    await cancel.click();
     await waitForHeading(page, 'The payment was not completed', javaScriptEnabled);
     assert.equal(await statusOf(id), 'failed');
     assertNoComplaints(watched);
