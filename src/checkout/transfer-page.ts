@@ -53,9 +53,9 @@ function renderInstructions(transfer: Transfer): Html {
     ${introduction(received > 0 ? `${arrived}, send ${amount} more to the same address.` : `From your own wallet, or from an exchange.`)}
     ${renderWalletButton(transfer)}
     <dl class="transfer">
-      ${row('Amount', html`<span class="pick">${amount}</span> ${asset}`, 'large')}
+      ${row('Amount', html`<span class="pick">${amount}</span> ${asset}`, 'large', amount)}
       ${row('Network', html`${label} <span class="small">Only ${asset} on ${label}. Anything else may be lost.</span>`, 'large')}
-      ${row('Address', html`<span class="pick">${address}</span>`, 'reference')}
+      ${row('Address', html`<span class="pick">${address}</span>`, 'reference', address)}
       ${row('Time left', html`<span data-left="${secondsLeft}">${timeText(secondsLeft)}</span>`, isSoon ? 'soon' : 'time')}
     </dl>
     ${qrCode(address, `QR code of the address ${address}`)}
@@ -63,9 +63,12 @@ function renderInstructions(transfer: Transfer): Html {
     ${renderRequest(transfer)}`;
 }
 
-function row(term: string, detail: Html, look: 'large' | 'reference' | 'time' | 'soon'): Html {
+/** A row; the script shows the button for `toCopy` if the browser lets the page write to the clipboard. */
+function row(term: string, detail: Html, look: 'large' | 'reference' | 'time' | 'soon', toCopy?: string): Html {
+  const name = html`Copy<span class="unseen"> the ${term.toLowerCase()}</span>`;
+  const copy = html`<button type="button" class="plain copy" data-copy="${toCopy}" hidden>${name}</button>`;
   return html`<div>
-    <dt>${term}</dt>
+    <dt>${term} ${toCopy !== undefined && copy}</dt>
     <dd class="${look}">${detail}</dd>
   </div>`;
 }

@@ -95,6 +95,26 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
+test('the page copies amount and address, and has no button for it where the browser offers no clipboard', async () => {
+  const { address } = await usdc.instructions(unpaid);
+  const { page, complaints } = await openPage(browser, { permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.goto(pageOf(unpaid));
+  for (const [name, text] of [
+    ['Copy the amount', '19.99'],
+    ['Copy the address', address],
+  ] as const) {
+    await page.getByRole('button', { name }).click();
+    await page.locator('#announcer').getByText('Copied').waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), text);
+  }
+  await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+  await page.reload();
+  await page.getByText('Not confirmed yet. We keep checking.').waitFor();
+  assert.equal(await page.locator('[data-copy]:visible').count(), 0);
+  assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
 test('the page of a seen payment says when it counts as paid and why', async () => {
   const { page } = await openPage(browser);
   await page.goto(states.get('seen')!);

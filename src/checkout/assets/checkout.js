@@ -1,6 +1,6 @@
 // @ts-check
-// Keeps a checkout page current without reloading it, asks the buyer's wallet for a transfer, and takes the buyer back to the
-// merchant at the end.
+// Keeps a checkout page current without reloading it, asks the buyer's wallet for a transfer, copies its amount and address, and
+// takes the buyer back to the merchant at the end.
 // The page works without this script.
 
 const FIRST_DELAY_MS = 1000;
@@ -108,6 +108,10 @@ function prepare() {
   showConnection();
   showTimeLeft();
   showWallet();
+  // Browsers offer the clipboard to encrypted pages and to this machine only.
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    if (button instanceof HTMLElement) button.hidden = !navigator.clipboard;
+  }
   const box = find('[data-return]');
   const link = find('[data-return-link]');
   if (!box || !(link instanceof HTMLAnchorElement) || cameBack()) return;
@@ -178,6 +182,12 @@ async function payFromWallet(/** @type {HTMLButtonElement} */ { dataset: { chain
   showWalletNote(result);
 }
 
+async function copy(/** @type {HTMLButtonElement} */ button) {
+  await navigator.clipboard.writeText(button.dataset.copy ?? '');
+  button.textContent = 'Copied';
+  announce('Copied');
+}
+
 function stay() {
   const box = find('[data-return]');
   if (!box || box.hidden) return;
@@ -214,6 +224,7 @@ document.addEventListener('click', (event) => {
   const button = event.target instanceof Element && event.target.closest('button');
   if (!(button instanceof HTMLButtonElement)) return;
   if (button.closest('[data-return]')) stay();
+  if (button.dataset.copy) void copy(button);
   if (button.dataset.call) void payFromWallet(button);
 });
 document.addEventListener('keydown', (event) => {
