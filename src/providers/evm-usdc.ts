@@ -116,7 +116,7 @@ export function createEvmUsdc(
         isConfirming: final + fast + seen > Math.max(final, row.reportedUnits),
         confirmation:
           row.dueUnits <= confirm.fastUpToUnits
-            ? { blocks, words: `${blocks} blocks` }
+            ? { blocks, words: blocks === 1 ? '1 block' : `${blocks} blocks` }
             : { blocks: null, words: chain.finality.words },
       };
     },

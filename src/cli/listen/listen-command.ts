@@ -197,7 +197,7 @@ function textOf(note: Note, paint: Paint): string {
     case 'listen_ended': {
       const rest = note.since === null ? '' : ` To forward the remaining events, use --since ${plain(note.since)}`;
       // The terminal has printed ^C on the current line.
-      return `\n${note.events} events, ${note.forwarded} forwarded.${rest}\n`;
+      return `\n${note.events} ${note.events === 1 ? 'event' : 'events'}, ${note.forwarded} forwarded.${rest}\n`;
     }
   }
 }

@@ -17,7 +17,7 @@ function drawRows(numbers: readonly Cells[], aside: readonly HtmlValue[], view: 
     const drawn = cells.filter(({ part }) => part !== undefined);
     const width = (WIDTH + GAP) / drawn.length - GAP;
     const bars = drawn.map((one, column) => {
-      const [x, text] = [column * (width + GAP), `${textOf(one, view)} ${one.name.toLowerCase()}`];
+      const [x, text] = [column * (width + GAP), `${one.name} ${textOf(one, view)}`];
       return [label(x, 40, text, 'start', 'value'), drawBar(one, x, width)];
     });
     const name = textOf(cells[0]!, view);
@@ -87,7 +87,7 @@ const FAULTS: Record<string, string> = {
 export function reasonsPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   const reasons = salesByReason(sales);
   const rest = reasons.slice(MOST_REASONS);
-  const others = { source: '', code: `${rest.length} other reasons`, count: 0, amount: 0 };
+  const others = { source: '', code: `other reasons (${rest.length})`, count: 0, amount: 0 };
   for (const { count } of rest) others.count += count;
   const most = Math.max(others.count, ...reasons.map(({ count }) => count));
   const faultOf = ({ source }: typeof others) => FAULTS[source] ?? 'several or unknown';
