@@ -264,6 +264,10 @@ async function faultsOf({ page, complaints, requests }: WatchedPage): Promise<st
     const found = await axeFaults(page);
     const wider = await sidewaysScroll(page);
     if (wider !== 0) found.push(`${wider} px too wide`);
+    const numbers = await page
+      .locator('.numbers')
+      .evaluateAll((all) => all.map((one) => one.scrollWidth > one.clientWidth));
+    if (numbers.includes(true)) found.push('the numbers of a plot are cut off');
     faults.push(...found.map((fault) => `${colorScheme}, ${width} px: ${fault}`));
   }
   const markup = await page.locator(MARKUP).evaluateAll((all) => all.map((one) => `markup ${one.outerHTML}`));
