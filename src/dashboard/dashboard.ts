@@ -8,7 +8,7 @@ import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, pageHeaders, seeOther } from '../html/html-page.ts';
 import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
-import { dashboardErrorPage } from './error-page.ts';
+import { FormRefusal, dashboardErrorPage } from './error-page.ts';
 import { auditPage } from './pages/audit-page.ts';
 import { overviewPage } from './pages/overview-page.ts';
 import { paymentActions } from './pages/payment-actions.ts';
@@ -23,7 +23,7 @@ import { securityPage } from './pages/security-page.ts';
 import { paymentsPage } from './pages/payments-page.ts';
 import { searchPage } from './pages/search-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
-import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler, Visitor } from './visit.ts';
+import type { Answer, DashboardDeps, FormPage, PageRoutes, Visit, VisitHandler, Visitor } from './visit.ts';
 
 /** The pages of an environment. */
 const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
@@ -67,7 +67,8 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages 
     const visits = createVisits(deps, visitors);
     const routes: PageRoutes = {
       get: (path, handler) => scope.get(`/dashboard/:environment${path}`, visits(handler)),
-      post: (path, action, handler) => scope.post(`/dashboard/:environment${path}`, visits(handler, action)),
+      post: (path, action, handler, form) =>
+        scope.post(`/dashboard/:environment${path}`, visits(handler, action, form)),
     };
     for (const page of pages) page(routes, parts);
   });
@@ -83,7 +84,7 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
   const byEnvironment = new Map(
     ENVIRONMENTS.map((environment) => [environment, { ...deps, store: restrictStore(deps.store, environment) }]),
   );
-  return (handler: VisitHandler, action?: string) =>
+  return (handler: VisitHandler, action?: string, form?: FormPage) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
       if (!environment) throw noPage();
@@ -113,8 +114,15 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
       };
       if (action === undefined) return send(visit, await handler(visit));
       const audit = { action, kind: 'change', params: request.params } as const;
-      return send(visit, await withAudit(visit.deps, audit, (own) => handler(Object.assign(visit, { deps: own }))));
+      const done = withAudit(visit.deps, audit, (own) => handler(Object.assign(visit, { deps: own })));
+      return send(visit, await done.catch((fault: unknown) => refuseForm(visit, form, fault)));
     };
+}
+
+/** Throws `fault`, with the page of the form if it can be corrected there. A reused idempotency key needs a new form. */
+async function refuseForm(visit: Visit, form: FormPage | undefined, fault: unknown): Promise<never> {
+  if (!form || !(fault instanceof GatewayError) || fault.code === 'idempotency_conflict') throw fault;
+  throw new FormRefusal(fault, renderVisit(visit, await form(Object.assign(visit, { fault }))));
 }
 
 function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply> {

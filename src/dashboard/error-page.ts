@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { ErrorCode, GatewayError } from '../domain/gateway-error.ts';
-import { html } from '../html/html.ts';
+import { type ErrorCode, GatewayError } from '../domain/gateway-error.ts';
+import { type Html, html } from '../html/html.ts';
 import type { ErrorPage } from '../html/html-page.ts';
 import { StepUpRefusal } from '../operations/access/caller.ts';
 import { renderPlain } from './shell.ts';
@@ -15,8 +15,19 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   internal_error: 'Server error',
 };
 
-/** The page of a failed request: the error, and the next step. */
+/** An error with the page that shows its form again. */
+export class FormRefusal extends GatewayError {
+  readonly page: Html;
+
+  constructor({ code, message, details, cause }: GatewayError, page: Html) {
+    super(code, message, details, { cause });
+    this.page = page;
+  }
+}
+
+/** The page of a failed request: its form, or the error and the next step. */
 export const dashboardErrorPage: ErrorPage = (refusal, request) => {
+  if (refusal instanceof FormRefusal) return refusal.page;
   const { code, message, details } = refusal;
   const [address, name] = nextStep(refusal, request);
   return renderPlain({

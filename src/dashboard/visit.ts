@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RandomBytes } from '../domain/id.ts';
+import type { GatewayError } from '../domain/gateway-error.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Html } from '../html/html.ts';
@@ -51,6 +52,8 @@ export interface Visit {
   query: URLSearchParams;
   /** Fields of the form; empty for a GET. */
   form: URLSearchParams;
+  /** Why the form was refused, on the page that shows it again. */
+  fault?: GatewayError;
   /** Path and query of this page. */
   here: string;
   param(name: string): string;
@@ -73,12 +76,13 @@ export interface DashboardPage {
 /** A page, the address of the next page, or a reply that the handler has sent itself. */
 export type Answer = DashboardPage | { goTo: string } | FastifyReply;
 export type VisitHandler = (visit: Visit) => Promise<Answer>;
+export type FormPage = (visit: Visit) => Promise<DashboardPage>;
 
 /**
  * Adds pages of an environment. `path` follows `/dashboard/{environment}`, such as `/payments/:id`. `action` is the operation id in the
- * API of what a form does, such as `createRefund`, for the audit.
+ * API of what a form does, such as `createRefund`, for the audit. `form` is the page of the form, which is shown again if it is refused.
  */
 export interface PageRoutes {
   get(path: string, handler: VisitHandler): void;
-  post(path: string, action: string, handler: VisitHandler): void;
+  post(path: string, action: string, handler: VisitHandler, form?: FormPage): void;
 }

@@ -158,7 +158,7 @@ const PAGES: Record<string, State[]> = {
   'POST /dashboard/:environment/payments/:id/refund': [
     state(
       'refund, rejected',
-      'Please check the form',
+      'Refund this amount',
       postSandbox(`/payments/${paidPayment}/refund`, { amount: FIELD, key: FIELD, reason: FIELD }),
     ),
   ],
@@ -185,7 +185,11 @@ const PAGES: Record<string, State[]> = {
     state('resolve', 'Refund $', sandbox(`/discrepancies/${discrepancy}`)),
   ],
   'POST /dashboard/:environment/discrepancies/:id': [
-    state('resolve, rejected', 'Go back', postSandbox(`/discrepancies/${discrepancy}`, { action: FIELD, note: FIELD })),
+    state(
+      'resolve, rejected',
+      'Resolve a discrepancy',
+      postSandbox(`/discrepancies/${discrepancy}`, { action: FIELD, note: FIELD }),
+    ),
   ],
   'GET /dashboard/:environment/audit': [
     state('audit', 'expireSession', sandbox('/audit')),

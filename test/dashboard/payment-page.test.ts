@@ -8,7 +8,7 @@ import type { DashboardDeps, DashboardPage, Visit, VisitHandler } from '../../sr
 import { ROLES, type Permission, type Role, can } from '../../src/domain/permission.ts';
 import { centsFromText } from '../../src/domain/money.ts';
 import { machinePrincipal } from '../../src/domain/principal.ts';
-import { html } from '../../src/html/html.ts';
+import { escapeText, html } from '../../src/html/html.ts';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { blockCustomer, unblockCustomer } from '../../src/operations/customers/manage-customers.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -288,15 +288,18 @@ describe('actions on the payment page', () => {
     assert.notEqual(hiddenFields(await textAt(url))['key'], hiddenFields(page)['key']);
   });
 
-  it('a rejected refund form changes nothing, and its page leads back to the form', async () => {
+  it('a rejected refund form changes nothing, and is shown again with the error and its fields', async () => {
     const { id, paymentId } = await paidSession();
     const url = payments(`${paymentId}/refund`);
-    const fields = { ...hiddenFields(await textAt(url)), amount: '49.99' };
+    const fields: Record<string, string> = { ...hiddenFields(await textAt(url)), amount: '49.99' };
     for (const amount of ['abc', '0', '50', '1.234', '', '-1', HTML_INJECTION]) {
-      const answer = await submit(url, { ...fields, amount });
+      const answer = await submit(url, { ...fields, amount, reason: 'duplicate' });
       const page = await answer.text();
       assert.equal(answer.status, 400, amount);
-      assert.ok(page.includes(`href="${new URL(url).pathname}">Go back`), amount);
+      assert.match(page, /role="alert">\s*<p>amount/);
+      assert.ok(page.includes(`autocomplete="off" value="${escapeText(amount)}"`), amount);
+      assert.match(page, /<option value="duplicate" selected/);
+      assert.equal(hiddenFields(page)['key'], fields['key']);
       assert.ok(!page.includes('<img'), amount);
     }
     const withoutKey = await submit(url, { ...fields, key: '' });
@@ -334,7 +337,9 @@ describe('actions on the payment page', () => {
     await reportPayment(service.service.deps, { sessionId: wrong, paymentId: null, status: 'paid', amount: 4000 });
     const [discrepancy] = (await store.checkout(wrong))!.discrepancies;
     assert.match(textOf(await textAt(payments(wrong))), /The provider reports \$40\.00 instead of \$49\.99/);
-    assert.equal((await act(`discrepancies/${discrepancy!.id}`, { action: 'destroy', note: 'kept text' })).status, 400);
+    const rejected = await act(`discrepancies/${discrepancy!.id}`, { action: 'destroy', note: 'kept text' });
+    assert.equal(rejected.status, 400);
+    assert.match(await rejected.text(), /<textarea[^>]*>kept text</);
     await act(`discrepancies/${discrepancy!.id}`, { action: 'accept', note: 'agreed' });
     assert.equal((await store.session(wrong))!.status, 'paid');
     const decided = `${service.url}/dashboard/sandbox/discrepancies/${discrepancy!.id}`;
@@ -390,7 +395,7 @@ describe('actions on the payment page', () => {
     const resolving = `${service.url}/dashboard/sandbox/discrepancies/${discrepancy!.id}`;
     const note = { ...hiddenFields(await textAt(resolving)), note: text };
     const rejected = await (await submit(resolving, { ...note, action: 'destroy' })).text();
-    assert.ok(rejected.includes('Go back') && !rejected.includes('<img'));
+    assert.ok(rejected.includes('&lt;img') && !rejected.includes('<img'));
     assert.equal((await submit(resolving, { ...note, action: 'accept' })).status, 303);
     const blocking = payments(`${wrong}/block`);
     assert.equal((await submit(blocking, { ...hiddenFields(await textAt(blocking)), reason: text })).status, 303);

@@ -27,9 +27,16 @@ export const choicesOf = (codes: readonly string[]): Choice[] => codes.map((code
 type Confirmation = Record<'text' | 'fields' | 'buttons', HtmlValue> & Record<'title' | 'back', string>;
 
 /** A page with a form that is sent to the address of the page. */
-export function confirmationPage({ formToken, here }: Visit, page: Confirmation): DashboardPage {
+export function confirmationPage({ formToken, here, fault }: Visit, page: Confirmation): DashboardPage {
   const main = html`<div class="confirmation">
     <div class="lead">${page.text}</div>
+    ${
+      fault &&
+      html`<div class="panel bad" role="alert">
+        <p>${fault.message}</p>
+        <p>${fault.details.suggestion}</p>
+      </div>`
+    }
     <form method="post" action="${here}">
       ${formToken} ${page.fields}
       <div class="actions">${page.buttons} <a href="${page.back}">Cancel</a></div>

@@ -15,7 +15,7 @@ import { expireSession } from '../../operations/expire-session.ts';
 import { getSession } from '../../operations/read-records.ts';
 import { confirmationPage, field, filledFields } from '../components/action-form.ts';
 import { MODES } from '../shell.ts';
-import type { PageRoutes, Visit } from '../visit.ts';
+import type { PageRoutes, Visit, VisitHandler } from '../visit.ts';
 import { discrepancySentence } from './payment-why.ts';
 
 const blockReader = inputReader(CUSTOMER_ENDPOINTS.blockCustomer.body);
@@ -73,11 +73,12 @@ export function paymentActions(routes: PageRoutes): void {
     });
   }
   routes.get('/discrepancies/:id', discrepancyForm);
-  routes.post('/discrepancies/:id', 'resolveDiscrepancy', async ({ deps, form, param, path }) => {
+  const takeVerdict: VisitHandler = async ({ deps, form, param, path }) => {
     const { action, note = null } = verdictReader.read(filledFields(form, 'action', 'note'));
     const { sessionId } = await resolveDiscrepancy(deps, param('id'), { action, note });
     return { goTo: path(`payments/${sessionId}?notice=resolve`) };
-  });
+  };
+  routes.post('/discrepancies/:id', 'resolveDiscrepancy', takeVerdict, discrepancyForm);
 }
 
 async function sessionForm(visit: Visit, { permission, title, text, fields }: SessionAction) {
@@ -97,7 +98,7 @@ async function discrepancyForm(visit: Visit) {
   assertCan(deps, 'discrepancy.resolve');
   const discrepancy = await getDiscrepancy(deps, visit.param('id'));
   const { session, payments } = (await deps.store.checkout(discrepancy.sessionId))!;
-  const note = html`<textarea id="note" name="note" rows="3" maxlength="500"></textarea>`;
+  const note = html`<textarea id="note" name="note" rows="3" maxlength="500">${visit.form.get('note')}</textarea>`;
   const choices = actionsOf(discrepancy).map((action) => choiceOf(action, discrepancy, payments));
   if (choices.length === 0)
     throw new GatewayError('invalid_state', 'There is nothing to decide about this discrepancy.');

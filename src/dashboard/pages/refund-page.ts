@@ -9,7 +9,7 @@ import { getPayment, getSession } from '../../operations/read-records.ts';
 import { createRefund } from '../../operations/refunds/create-refund.ts';
 import { choicesOf, confirmationPage, field, filledFields, select } from '../components/action-form.ts';
 import { MODES } from '../shell.ts';
-import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
+import type { DashboardPage, PageRoutes, Visit, VisitHandler } from '../visit.ts';
 import { isRefundable } from './payment-page.ts';
 
 const refundReader = inputReader(refundRequest);
@@ -18,28 +18,30 @@ const KEY_BYTES = 16;
 /** Refunds a payment, in full or in part. The form carries an idempotency key, so a form that is sent twice makes one refund. */
 export function refundPage(routes: PageRoutes): void {
   routes.get('/payments/:id/refund', refundForm);
-  routes.post('/payments/:id/refund', 'createRefund', async ({ deps, form, path, param }) => {
+  const takeForm: VisitHandler = async ({ deps, form, path, param }) => {
     const { key: idempotencyKey = '', amount: text = '', reason } = filledFields(form, 'key', 'amount', 'reason');
     // The amount is always named, so that the refund is never more than the page said.
     const amount = amountFromCents(centsFromText(text) ?? 0);
     const body = refundReader.read({ amount, idempotencyKey, ...(reason && { reason }) });
     const { refund } = await createRefund(deps, param('id'), body);
     return { goTo: `${path(`payments/${refund.sessionId}`)}?notice=refund#${refund.paymentId}` };
-  });
+  };
+  routes.post('/payments/:id/refund', 'createRefund', takeForm, refundForm);
 }
 
 async function refundForm(visit: Visit): Promise<DashboardPage> {
-  const { deps, path } = visit;
+  const { deps, path, form } = visit;
   assertCan(deps, 'refund.create');
   const payment = await getPayment(deps, visit.param('id'));
   if (!isRefundable(payment)) throw new GatewayError('invalid_state', 'Nothing of this payment can be refunded now.');
   const { customerEmail, environment } = await getSession(deps, payment.sessionId);
   const left = leftOf(payment);
   const { money } = MODES[environment];
-  const key = `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}`;
-  const reason = select('reason', 'no reason', choicesOf(MERCHANT_REFUND_REASONS), null);
-  const all = amountFromCents(left.total).toFixed(2);
-  const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${all}" />`;
+  // A form that is sent again has the key of the first time, so that it still makes one refund.
+  const key = form.get('key') ?? `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}`;
+  const reason = select('reason', 'no reason', choicesOf(MERCHANT_REFUND_REASONS), form.get('reason'));
+  const sum = form.get('amount') ?? amountFromCents(left.total).toFixed(2);
+  const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${sum}" />`;
   return confirmationPage(visit, {
     title: 'Refund',
     text: html`${formatUsd(left.total)} of ${money} can be refunded to <bdi>${customerEmail}</bdi>.
