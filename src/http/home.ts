@@ -78,7 +78,8 @@ function homePage(deps: AppDeps, demo: boolean, asksForKey: boolean): Html {
         </p>
         ${demo && demoForm(demoProvider(deps))}
         <p class="links">
-          <a href="/docs">API reference</a> <a href="/openapi.json">OpenAPI</a>
+          ${sharesDashboard(deps) && html`<a href="/dashboard">Dashboard</a>`} <a href="/docs">API reference</a>
+          <a href="/openapi.json">OpenAPI</a>
           <a href="/api/agent/capabilities">For agents</a> <a href="/simulator">Test instruments</a>
         </p>
       </section>
@@ -100,6 +101,11 @@ function homePage(deps: AppDeps, demo: boolean, asksForKey: boolean): Html {
       </section>
       <p class="foot">This server sells for <strong>${merchantName}</strong>. In sandbox no money moves.</p>`,
   );
+}
+
+/** True if the dashboard has the address of the front page. An address of its own, which may be secret, is not linked. */
+function sharesDashboard({ dashboard, urls }: AppDeps): boolean {
+  return dashboard !== undefined && (!dashboard.isExposed || dashboard.url === urls.base);
 }
 
 const demoForm = (provider: string) =>

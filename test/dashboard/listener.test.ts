@@ -18,6 +18,18 @@ describe('the address of the dashboard', () => {
     for (const host of ['localhost', '127.0.0.1']) assert.equal(await ask(host), 404, host);
   });
 
+  it('is linked on the front page, unless the dashboard is off or has another address', async () => {
+    const isLinked = async (variables: Record<string, string>) => {
+      await using test = await startTestService({ variables });
+      return (await (await fetch(test.url, { redirect: 'manual' })).text()).includes('href="/dashboard"');
+    };
+    assert.equal(await isLinked({}), true);
+    assert.equal(await isLinked({ DASHBOARD: 'false' }), false);
+    const exposed = { BASE_URL: 'https://pay.example', ALLOW_UNAUTHENTICATED: 'true' };
+    assert.equal(await isLinked(exposed), true);
+    assert.equal(await isLinked({ ...exposed, DASHBOARD_URL: 'https://ops.example' }), false);
+  });
+
   it('is never open if other machines reach it', async () => {
     const variables = {
       BASE_URL: 'https://127.0.0.1',
