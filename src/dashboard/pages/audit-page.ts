@@ -2,10 +2,10 @@ import { auditQuery } from '../../contract/audit-contract.ts';
 import { inputReader } from '../../contract/input-problems.ts';
 import { pageOf } from '../../contract/list-query.ts';
 import { usd } from '../../domain/money.ts';
-import { type Html, html } from '../../html/html.ts';
+import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { listAudit } from '../../operations/access/audit.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
-import { type Column, table } from '../components/parts.ts';
+import { type Column, breakable, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
@@ -40,8 +40,8 @@ function renderFilter(query: URLSearchParams): Html {
 function columnsOf({ deps, query }: Visit): Column<AuditEntry>[] {
   return [
     { name: 'Time', cell: ({ created }) => zonedTime(created, deps.reportingZone) },
-    { name: 'Who', cell: ({ actorId, actorName }) => link(query, 'actorId', actorId, actorName) },
-    { name: 'Action', cell: ({ action }) => link(query, 'action', action) },
+    { name: 'Who', cell: ({ actorId, actorName }) => link(query, 'actorId', actorId, breakable(actorName)) },
+    { name: 'Action', cell: ({ action }) => link(query, 'action', action, breakable(action)) },
     { name: 'Outcome', cell: ({ outcome }) => outcome },
     { name: 'Record', cell: ({ subjectId }) => subjectId !== null && link(query, 'subjectId', subjectId) },
     { name: 'Details', cell: ({ details }) => Object.entries(details).map(detailText).join(', ') },
@@ -52,7 +52,7 @@ const detailText = ([name, value]: [string, string | number]) =>
   `${name} ${name === 'amount' ? usd(Number(value)) : value}`;
 
 /** A link to the list with one more filter, or to its next page. */
-function link(query: URLSearchParams, name: string, value: string, text = value): Html {
+function link(query: URLSearchParams, name: string, value: string, text: HtmlValue = value): Html {
   const { startingAfter: _, ...others } = Object.fromEntries(query);
   return html`<a href="?${new URLSearchParams({ ...others, [name]: value }).toString()}">${text}</a>`;
 }

@@ -4,7 +4,7 @@ import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { changeRoles, inviteOperator, listOperators } from '../../operations/access/operators.ts';
 import { choicesOf, field, select } from '../components/action-form.ts';
-import { table } from '../components/parts.ts';
+import { breakable, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import { inputField } from '../login/passkey-form.ts';
 import type { LoginParts } from '../login/login-pages.ts';
@@ -35,7 +35,7 @@ export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): voi
 function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
   const zone = visit.deps.reportingZone;
   const columns = [
-    { name: 'Address', cell: ({ email }: Operator) => email },
+    { name: 'Address', cell: ({ email }: Operator) => breakable(email) },
     { name: 'State', cell: ({ joinedAt }: Operator) => (joinedAt === null ? 'invited' : 'joined') },
     ...ENVIRONMENTS.map((one) => ({ name: MODES[one].name, cell: ({ roles }: Operator) => roles[one] ?? 'no role' })),
     { name: 'Last login', cell: ({ lastLoginAt: at }: Operator) => (at === null ? 'never' : zonedTime(at, zone)) },

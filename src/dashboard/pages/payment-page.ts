@@ -10,7 +10,7 @@ import { type Html, html } from '../../html/html.ts';
 import { getPayment } from '../../operations/read-records.ts';
 import { resendEvent } from '../../operations/redeliver.ts';
 import { type Timeline, readTimeline } from '../../operations/timeline.ts';
-import { facts, idWithCopy, status } from '../components/parts.ts';
+import { breakable, facts, idWithCopy, status } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
 import { renderChoice, renderFees } from './payment-decision.ts';
@@ -76,7 +76,7 @@ function renderFacts({ session, payments, customers, isMasked }: Timeline, leadi
   return html`<section class="panel" aria-label="Payment">
     ${facts([
       ['Product', html`<bdi>${product}</bdi>`],
-      ['Buyer', html`<bdi>${customerEmail}</bdi> ${mark}`],
+      ['Buyer', html`${breakable(customerEmail)} ${mark}`],
       ['Order', clientReferenceId !== null && html`<bdi>${clientReferenceId}</bdi>`],
       ['Metadata', isMasked ? 'hidden from your role' : pairs.length > 0 && pairs],
       ['Created', zonedTime(created, zone)],

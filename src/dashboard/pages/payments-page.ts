@@ -13,7 +13,7 @@ import type { PageResult } from '../../store/list-page.ts';
 import type { SoldPayment } from '../../store/tables/payments-table.ts';
 import { type Choice, choicesOf, field, select } from '../components/action-form.ts';
 import { words } from '../components/figures.ts';
-import { type Column, idWithCopy, status, table } from '../components/parts.ts';
+import { type Column, breakable, idWithCopy, status, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import { MODES, linkToOther } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
@@ -152,7 +152,7 @@ function columnsOf({ deps, path }: Visit): Column<SoldPayment>[] {
     { name: 'Time', cell: time },
     { name: 'Total', isNumber: true, cell: ({ fees }) => formatUsd(fees.total) },
     { name: 'Status', cell: renderStatus },
-    { name: 'Buyer', cell: ({ customerEmail }) => html`<bdi>${customerEmail}</bdi>` },
+    { name: 'Buyer', cell: ({ customerEmail }) => breakable(customerEmail) },
     { name: 'Product', cell: ({ product }) => html`<bdi>${product}</bdi>` },
     { name: 'Order', cell: (sold) => html`<bdi>${order(sold)}</bdi>` },
     { name: 'Route', cell: ({ route }) => route.label },

@@ -5,7 +5,7 @@ import type { Session } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
 import { searchRecords } from '../../operations/search-records.ts';
 import type { PageResult } from '../../store/list-page.ts';
-import { type Column, table } from '../components/parts.ts';
+import { type Column, breakable, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import { MODES, linkToOther } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
@@ -31,7 +31,7 @@ function renderHits({ deps, path }: Visit, { items, hasMore }: PageResult<Sessio
     { name: 'Time', cell: time },
     { name: 'Amount', isNumber: true, cell: ({ amount }) => formatUsd(amount) },
     { name: 'Status', cell: ({ status }) => status },
-    { name: 'Buyer', cell: ({ customerEmail: email }) => html`<bdi>${mayRead ? email : maskedAddress(email)}</bdi>` },
+    { name: 'Buyer', cell: ({ customerEmail: email }) => breakable(mayRead ? email : maskedAddress(email)) },
     { name: 'Product', cell: ({ product }) => html`<bdi>${product}</bdi>` },
   ];
   return table(hasMore ? 'Payments, five of more' : 'Payments, all that match', columns, items);
