@@ -309,6 +309,7 @@ describe('actions on the payment page', () => {
     assert.equal((await submit(url, fields)).status, 303);
     assert.equal((await submit(url, fields)).status, 303);
     assert.equal((await fetch(url)).status, 409);
+    assert.match(textOf(await textAt(payments(id))), /Requested a refund of \$49\.99\./);
     assert.equal((await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 9 })).items.length, 1);
   });
 

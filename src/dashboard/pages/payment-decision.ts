@@ -29,7 +29,7 @@ export function renderChoice({ decided, identical, note }: Replayed): Html {
       {
         name: 'Route',
         cell: ({ rank, route, health, excluded }) =>
-          html`${rank ?? '-'}. <code>${route}</code>${health !== 'live' && ` ${health}`}
+          html`${rank !== null && `${rank}. `}<code>${route}</code>${health !== 'live' && ` ${health}`}
             <span class="hint">${excluded}</span>`,
       },
       {

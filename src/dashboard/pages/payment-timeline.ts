@@ -115,7 +115,7 @@ function messageText({ provider, about, status, amount, outcome, flagged }: One<
 }
 
 function refundText({ amount, reason }: One<'refunds'>): string {
-  return `Requested a refund of ${formatUsd(amount)}${reason && `, ${words(reason)}`}.`;
+  return `Requested a refund of ${formatUsd(amount)}${reason === null ? '' : `, ${words(reason)}`}.`;
 }
 
 function resolutionText({ resolution, note }: One<'discrepancies'>): Html {
