@@ -53,8 +53,11 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
     { name: 'End', cell: endOf },
   ];
   const isSet = (value: string | null) => (value === null ? 'none' : 'set');
-  return html`${table('Passkeys', passkeyColumns, passkeys)}
-    <p>Password: ${isSet(operator.passwordHash)}. Authenticator app: ${isSet(operator.totpSealed)}.</p>
+  return html`${passkeys.length > 0 && table('Passkeys', passkeyColumns, passkeys)}
+    <p>
+      Passkeys: ${passkeys.length}. Password: ${isSet(operator.passwordHash)}. Authenticator app:
+      ${isSet(operator.totpSealed)}.
+    </p>
     ${button('factors', 'Add a passkey or set the password')} ${table('Sessions', sessionColumns, sessions)}
     ${button(`sessions/${OTHERS}/end`, 'End all other sessions')}`;
 }
