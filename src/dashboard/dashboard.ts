@@ -128,7 +128,7 @@ async function refuseForm(visit: Visit, form: FormPage | undefined, fault: unkno
 function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply> {
   const { request, reply } = visit;
   if ('goTo' in answer) return seeOther(reply, answer.goTo);
-  if (!('main' in answer)) return answer;
+  if ('download' in answer) return reply.send(answer.download);
   reply.headers(pageHeaders());
   return sendPrivate(request, reply, renderVisit(visit, answer).markup);
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RandomBytes } from '../domain/id.ts';
 import type { GatewayError } from '../domain/gateway-error.ts';
@@ -73,8 +74,8 @@ export interface DashboardPage {
   isLive?: boolean;
 }
 
-/** A page, the address of the next page, or a reply that the handler has sent itself. */
-export type Answer = DashboardPage | { goTo: string } | FastifyReply;
+/** A page, the address of the next page, or the stream of a download. No handler returns a reply, because `await` waits for its end. */
+export type Answer = DashboardPage | { goTo: string } | { download: Readable };
 export type VisitHandler = (visit: Visit) => Promise<Answer>;
 export type FormPage = (visit: Visit) => Promise<DashboardPage>;
 

@@ -162,6 +162,10 @@ describe('the export of payments', () => {
       entries.map((entry) => Object.values(entry)),
       [['read', 'machine']],
     );
+    assert.deepEqual(
+      on.logged.filter((line) => line.includes('"level":50')),
+      [],
+    );
   });
 
   test('an export that fails before its first part is an error page, not a download', async () => {

@@ -99,7 +99,7 @@ export function paymentsPage(routes: PageRoutes): void {
     const range = [query.get('from') ?? 'first', query.get('to') ?? 'last'].join('-to-').replaceAll(/[^\w-]/g, '');
     reply.header('content-disposition', `attachment; filename="tillway-payments-${environment}-${range}.csv"`);
     reply.type('text/csv; charset=utf-8; header=present');
-    return reply.send(text);
+    return { download: text };
   });
 }
 
