@@ -43,7 +43,8 @@ export function paymentPage(routes: PageRoutes): void {
 
 function pageOf(visit: Visit, timeline: Timeline): DashboardPage {
   const { reportingZone: zone } = visit.deps;
-  const notice = NOTICES[visit.query.get('notice') ?? ''];
+  const code = visit.query.get('notice') ?? '';
+  const notice = Object.hasOwn(NOTICES, code) ? NOTICES[code] : undefined;
   const { word, mood, sentences } = whyOf(timeline, zone);
   const leading = leadingPayment(timeline);
   const open = timeline.discrepancies.filter(({ status }) => status === 'open');
