@@ -288,6 +288,19 @@ describe('actions on the payment page', () => {
     assert.notEqual(hiddenFields(await textAt(url))['key'], hiddenFields(page)['key']);
   });
 
+  it('of two people with the same refund form, the second one learns that the payment has changed', async () => {
+    const { id, paymentId } = await paidSession();
+    const url = payments(`${paymentId}/refund`);
+    const forms = [hiddenFields(await textAt(url)), hiddenFields(await textAt(url))];
+    const send = (form: object) => submit(url, { ...form, amount: '20' });
+    const [first, second] = [await send(forms[0]!), await send(forms[1]!)];
+    assert.deepEqual([first.status, second.status], [303, 409]);
+    assert.match(textOf(await second.text()), /29\.99 USD can be refunded now, not 49\.99 USD/);
+    assert.equal((await send(forms[0]!)).status, 303);
+    assert.equal((await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 9 })).items.length, 1);
+    assert.equal((await send(hiddenFields(await textAt(url)))).status, 303);
+  });
+
   it('a rejected refund form changes nothing, and is shown again with the error and its fields', async () => {
     const { id, paymentId } = await paidSession();
     const url = payments(`${paymentId}/refund`);
@@ -301,6 +314,8 @@ describe('actions on the payment page', () => {
       assert.match(page, /<option value="duplicate" selected/);
       assert.equal(hiddenFields(page)['key'], fields['key']);
       assert.ok(!page.includes('<img'), amount);
+      // No message names an amount that the person did not type.
+      assert.equal(page.includes('not 0'), amount === '0', amount);
     }
     const withoutKey = await submit(url, { ...fields, key: '' });
     assert.equal(withoutKey.status, 400);

@@ -1,6 +1,6 @@
 import { inputReader } from '../../contract/input-problems.ts';
 import { refundRequest } from '../../contract/refund-contract.ts';
-import { GatewayError } from '../../domain/gateway-error.ts';
+import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { amountFromCents, centsFromText, formatUsd } from '../../domain/money.ts';
 import { MERCHANT_REFUND_REASONS, leftOf } from '../../domain/refund-record.ts';
 import { html } from '../../html/html.ts';
@@ -14,16 +14,26 @@ import { isRefundable } from './payment-page.ts';
 
 const refundReader = inputReader(refundRequest);
 const KEY_BYTES = 16;
+const FIELDS = ['key', 'amount', 'left', 'reason'];
 
 /** Refunds a payment, in full or in part. The form carries an idempotency key, so a form that is sent twice makes one refund. */
 export function refundPage(routes: PageRoutes): void {
   routes.get('/payments/:id/refund', refundForm);
   const takeForm: VisitHandler = async ({ deps, form, path, param }) => {
-    const { key: idempotencyKey = '', amount: text = '', reason } = filledFields(form, 'key', 'amount', 'reason');
+    const { key: idempotencyKey = '', amount: text = '', left, reason } = filledFields(form, ...FIELDS);
     // The amount is always named, so that the refund is never more than the page said.
-    const amount = amountFromCents(centsFromText(text) ?? 0);
-    const body = refundReader.read({ amount, idempotencyKey, ...(reason && { reason }) });
-    const { refund } = await createRefund(deps, param('id'), body);
+    const amount = centsFromText(text);
+    if (amount === undefined) {
+      throw invalidField(
+        'amount',
+        'invalid_value',
+        'is no amount in US dollars',
+        'Type an amount such as 20 or 20.50.',
+      );
+    }
+    const body = refundReader.read({ amount: amountFromCents(amount), idempotencyKey, ...(reason && { reason }) });
+    // Two people can have the form open for the same request of a buyer.
+    const { refund } = await createRefund(deps, param('id'), body, left === undefined ? undefined : Number(left));
     return { goTo: `${path(`payments/${refund.sessionId}`)}?notice=refund#${refund.paymentId}` };
   };
   routes.post('/payments/:id/refund', 'createRefund', takeForm, refundForm);
@@ -46,7 +56,8 @@ async function refundForm(visit: Visit): Promise<DashboardPage> {
     title: 'Refund',
     text: html`${formatUsd(left.total)} of ${money} can be refunded to <bdi>${customerEmail}</bdi>.
       ${formatUsd(Math.max(0, left.merchant))} of it is the merchant's share.`,
-    fields: html`<input type="hidden" name="key" value="${key}" /> ${field('amount', 'Amount in US dollars', amount)}
+    fields: html`<input type="hidden" name="key" value="${key}" />
+      <input type="hidden" name="left" value="${left.total}" /> ${field('amount', 'Amount in US dollars', amount)}
       ${field('reason', 'Reason', reason)}`,
     buttons: html`<button class="button" id="confirm">
       Refund this amount of ${money} to <bdi>${customerEmail}</bdi>

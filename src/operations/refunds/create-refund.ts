@@ -18,11 +18,13 @@ import { getPayment } from '../read-records.ts';
  * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
  * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
  * another request used; `forbidden` without the permission; `spend_limit_exceeded` above the limit of role support. `replayed` if an earlier request with the same key created the refund.
+ * With `shownLeft`, the amount that a person saw as refundable, a new refund also throws `invalid_state` if another amount is left.
  */
 export async function createRefund(
   deps: Deps,
   id: string,
   body: RefundRequestBody,
+  shownLeft?: Cents,
 ): Promise<{ refund: Refund; replayed: boolean }> {
   assertCan(deps, 'refund.create');
   const payment = await getPayment(deps, id);
@@ -40,6 +42,8 @@ export async function createRefund(
     const { idempotencyKey: key } = order;
     first = key === null ? undefined : await deps.store.refundByIdempotencyKey(payment.environment, key);
     if (first) return unchanged(current, 'replayed' as const);
+    const { total: left } = leftOf(current.payments.find((one) => one.id === payment.id)!);
+    if (shownLeft !== undefined && left !== shownLeft) throw changedSinceShown(left, shownLeft);
     const decision = requestRefund(current, order, now);
     const requested = requestedBy(decision.effects);
     if (requested) await assertRefundLimit(deps, requested);
@@ -57,6 +61,13 @@ export async function createRefund(
 
 function requestedBy(effects: readonly Effect[]): Refund | undefined {
   return effects.find((effect) => effect.type === 'refund_requested')?.refund;
+}
+
+function changedSinceShown(left: Cents, shown: Cents): GatewayError {
+  const message = `The payment has changed since the form was opened: ${usd(left)} can be refunded now, not ${usd(shown)}.`;
+  return new GatewayError('invalid_state', message, {
+    suggestion: 'Check whether somebody else has made this refund. If not, open the form again. Nothing was refunded.',
+  });
 }
 
 /** The answer to the first request. It does not show later changes of the refund; a GET shows them. */
