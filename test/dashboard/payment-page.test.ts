@@ -301,6 +301,26 @@ describe('actions on the payment page', () => {
     assert.equal((await send(hiddenFields(await textAt(url)))).status, 303);
   });
 
+  it('a decision about a discrepancy is rejected after more money than the form says has arrived', async () => {
+    const { deps } = service.service;
+    const id = await createSession(service);
+    await startAt(service, id, 'card');
+    const report = (amount: number) => reportPayment(deps, { sessionId: id, paymentId: null, status: 'paid', amount });
+    await report(2000);
+    const [discrepancy] = (await deps.store.checkout(id))!.discrepancies;
+    const url = `${service.url}/dashboard/sandbox/discrepancies/${discrepancy!.id}`;
+    const form = await textAt(url);
+    assert.match(form, /Refund \$20\.00 to the buyer/);
+    await report(3000);
+    const stale = await submit(url, { ...hiddenFields(form), action: 'refund' });
+    assert.equal(stale.status, 409);
+    assert.match(textOf(await stale.text()), /has changed since it was read/);
+    assert.equal((await deps.store.listRefunds({ sessionId: id }, { limit: 1 })).items.length, 0);
+    const current = await textAt(url);
+    assert.match(current, /Refund \$30\.00 to the buyer/);
+    assert.equal((await submit(url, { ...hiddenFields(current), action: 'refund' })).status, 303);
+  });
+
   it('a rejected refund form changes nothing, and is shown again with the error and its fields', async () => {
     const { id, paymentId } = await paidSession();
     const url = payments(`${paymentId}/refund`);

@@ -75,7 +75,10 @@ export function paymentActions(routes: PageRoutes): void {
   routes.get('/discrepancies/:id', discrepancyForm);
   const takeVerdict: VisitHandler = async ({ deps, form, param, path }) => {
     const { action, note = null } = verdictReader.read(filledFields(form, 'action', 'note'));
-    const { sessionId } = await resolveDiscrepancy(deps, param('id'), { action, note });
+    // The buttons name an amount, which grows if the buyer pays more.
+    const { version } = filledFields(form, 'version');
+    const verdict = { action, note, ...(version !== undefined && { version: Number(version) }) };
+    const { sessionId } = await resolveDiscrepancy(deps, param('id'), verdict);
     return { goTo: path(`payments/${sessionId}?notice=resolve`) };
   };
   routes.post('/discrepancies/:id', 'resolveDiscrepancy', takeVerdict, discrepancyForm);
@@ -107,7 +110,8 @@ async function discrepancyForm(visit: Visit) {
     text: html`<p>${discrepancySentence(discrepancy, payments)}</p>
       <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MODES[session.environment].money}.</p>
       ${choices.map(({ name, books }) => html`<p><strong>${name}</strong> books ${books}</p>`)}`,
-    fields: field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note),
+    fields: html`<input type="hidden" name="version" value="${discrepancy.version}" />
+      ${field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note)}`,
     buttons: choices.map(
       ({ action, name }) =>
         html`<button class="button" name="action" value="${action}" id="${action}">${name}</button>`,

@@ -12,6 +12,8 @@ import { found } from '../not-found.ts';
 export interface Verdict {
   action: DiscrepancyAction;
   note: string | null;
+  /** Version of the discrepancy that the operator saw; default: the current one. */
+  version?: number;
 }
 
 /** Reads a discrepancy by id. Throws GatewayError `not_found`. */
@@ -25,15 +27,16 @@ export async function getDiscrepancy({ store }: Pick<Deps, 'store'>, id: string)
  * does not allow the action; `invalid_input` if a note is needed, or is given although the buyer was erased; `forbidden` without
  * the permission.
  */
-export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {
+export async function resolveDiscrepancy(deps: Deps, id: string, verdict: Verdict): Promise<Discrepancy> {
   assertCan(deps, 'discrepancy.resolve');
   const read = await getDiscrepancy(deps, id);
   const { sessionId } = read;
+  const { action, note, version = read.version } = verdict;
   const refundId = deps.newId('ref');
   const { outcome, checkout } = await commitDecision(deps, sessionId, (before, now) => {
     const known = discrepancyOf(before, id);
     if (!actionsOf(known).includes(action)) throw notOffered(known, action);
-    if (known.version !== read.version) throw changedMeanwhile(known);
+    if (known.version !== version) throw changedMeanwhile(known);
     checkNote(known, note, before.session);
     const discrepancy = { ...known, note: note ?? known.note };
     const noted = withDiscrepancy(before, discrepancy);
@@ -96,7 +99,7 @@ function checkNote(discrepancy: Discrepancy, note: string | null, session: Sessi
 }
 
 function changedMeanwhile({ id }: Discrepancy): GatewayError {
-  return new GatewayError('invalid_state', `Discrepancy ${id} changed at the same time.`, {
+  return new GatewayError('invalid_state', `Discrepancy ${id} has changed since it was read.`, {
     suggestion: 'Read it again, and decide on its new state.',
   });
 }
