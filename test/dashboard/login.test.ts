@@ -207,6 +207,35 @@ describe('an invitation', () => {
   });
 });
 
+describe('the form of roles', () => {
+  it('of an old page does not give back a role that another admin has removed', async () => {
+    await using test = await startTestService();
+    const { cookie } = await joinPerson(test, EMAIL, BOTH);
+    const roles = { sandbox: 'viewer', production: 'operator' } as const;
+    const { operator } = await joinPerson(test, 'bob@example.com', roles);
+    const page = `${test.url}/dashboard/production/operators`;
+    const openForm = async (): Promise<Record<string, string>> => {
+      const text = await (await visit(page, { cookie })).text();
+      const [form = ''] = /<form[^>]*>/.exec(text.slice(text.indexOf(`operators/${operator.id}/roles`) - 100)) ?? [];
+      const fields = text.slice(text.indexOf(form)).split('</form>')[0]!;
+      const hidden = fields.matchAll(/<input\s+type="hidden"\s+name="([^"]*)"\s+value="([^"]*)"/g);
+      return Object.fromEntries(Array.from(hidden, ([, name, value]) => [name!, value!]));
+    };
+    const send = (hidden: Record<string, string>, wanted: Record<string, string>) =>
+      visit(`${page}/${operator.id}/roles`, { cookie, form: { ...hidden, ...wanted } });
+    const rolesNow = async () => (await test.service.deps.store.operator(operator.id))!.roles;
+
+    const old = await openForm();
+    assert.equal((await send(await openForm(), { sandbox: 'viewer', production: '' })).status, 303);
+    const stale = await send(old, { sandbox: 'support', production: 'operator' });
+    assert.equal(stale.status, 409);
+    assert.match(await stale.text(), /The roles of bob@example\.com have changed/);
+    assert.deepEqual(await rolesNow(), { sandbox: 'viewer', production: null });
+    assert.equal((await send(await openForm(), { sandbox: 'support', production: '' })).status, 303);
+    assert.deepEqual(await rolesNow(), { sandbox: 'support', production: null });
+  });
+});
+
 describe('the audit of access', () => {
   it('has an entry for each action on an operator, a login and a session, and for a refused login of a known name', async () => {
     await using test = await startTestService();

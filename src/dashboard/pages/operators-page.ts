@@ -12,6 +12,9 @@ import { siteOf } from '../login/session-cookie.ts';
 import { MODES } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
+/** Prefix of the hidden fields with the roles that the page showed. */
+const SHOWN = 'shown-';
+
 /** Operators, their roles and invitations. The list asks for the factor, so that nobody loses a filled form. */
 export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): void {
   routes.get('/operators', async (visit) => {
@@ -27,7 +30,9 @@ export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): voi
     return { title: 'Invitation', main };
   });
   routes.post('/operators/:id/roles', 'changeRoles', async ({ deps, form, param, path }) => {
-    await changeRoles(deps, param('id'), rolesOf(form));
+    // Without the shown roles, an old page would give an operator back a role that another admin has removed.
+    const shown = form.has(`${SHOWN}sandbox`) ? rolesOf(form, SHOWN) : undefined;
+    await changeRoles(deps, param('id'), rolesOf(form), shown);
     return { goTo: path('operators') };
   });
 }
@@ -55,10 +60,15 @@ function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
 }
 
 function renderChange(visit: Visit, operator: Operator): Html {
+  const shown = ENVIRONMENTS.map(
+    (one) => html`<input type="hidden" name="${SHOWN}${one}" value="${operator.roles[one]}" />`,
+  );
   return html`<details>
     <summary>Change</summary>
     <form method="post" action="${visit.path(`operators/${operator.id}/roles`)}" class="stack">
-      ${visit.formToken} ${roleFields(operator)}<button class="small-button">Save, and end the sessions</button>
+      ${visit.formToken} ${shown} ${roleFields(operator)}<button class="small-button">
+        Save, and end the sessions
+      </button>
     </form>
   </details>`;
 }
@@ -70,7 +80,7 @@ function roleFields({ id, roles }: Pick<Operator, 'id' | 'roles'>): HtmlValue {
   });
 }
 
-function rolesOf(form: URLSearchParams): Roles {
-  const role = (environment: Environment) => ROLES.find((each) => each === form.get(environment)) ?? null;
+function rolesOf(form: URLSearchParams, prefix = ''): Roles {
+  const role = (environment: Environment) => ROLES.find((each) => each === form.get(prefix + environment)) ?? null;
   return { sandbox: role('sandbox'), production: role('production') };
 }

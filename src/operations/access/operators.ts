@@ -15,6 +15,7 @@ import {
   roleBeyond,
 } from '../../domain/operator.ts';
 import { STEP_UP_MS, managesOperators } from '../../domain/permission.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
@@ -90,10 +91,19 @@ function newInvite({ realNow, randomBytes }: OperatorDeps, operatorId: string, l
   return { secret, invited: { type: 'operator_invited', invite } as const };
 }
 
-/** Changes the roles of an operator, and ends the operator's sessions. */
-export async function changeRoles(deps: OperatorDeps, id: string, roles: Roles): Promise<Operator> {
+/**
+ * Changes the roles of an operator, and ends the operator's sessions. Throws GatewayError `invalid_state` if the roles before are not
+ * `shown`, the roles that the caller saw.
+ */
+export async function changeRoles(deps: OperatorDeps, id: string, roles: Roles, shown?: Roles): Promise<Operator> {
   assertAdmin(deps);
-  return changeOperator(deps, id, (before) => ({ ...before, roles }), [allSessionsEnded(deps, id)]);
+  const decide = (before: Operator) => {
+    if (!shown || ENVIRONMENTS.every((one) => before.roles[one] === shown[one])) return { ...before, roles };
+    throw new GatewayError('invalid_state', `The roles of ${before.email} have changed since the form was opened.`, {
+      suggestion: 'Open the page again, and decide on the new roles. Nothing was changed.',
+    });
+  };
+  return changeOperator(deps, id, decide, [allSessionsEnded(deps, id)]);
 }
 
 /** Reads, decides and saves an operator, with further changes. Throws GatewayError `not_found`, and `invalid_state` for the last admin. */
