@@ -136,6 +136,20 @@ describe('the payments page', () => {
     assert.deepEqual(linked(again.text), linked(first.text));
     assert.ok(before.length === 3);
   });
+
+  test('shows the amount by which the filter selects beside a total with a fee of the buyer', async () => {
+    const id = await createSession(on, { amount: 70, customer: 'wallet@shop.example' });
+    await attempt(on, id, 'wallet', 'paid');
+    const { text } = await page('sandbox/payments?amountFrom=70&amountTo=70');
+    assert.deepEqual(linked(text), [id]);
+    const { fees } = (await paymentsOf(on, id))[0]!;
+    assert.ok(fees.total > 7000);
+    assert.match(
+      text,
+      new RegExp(`\\$${(fees.total / 100).toFixed(2)}\\s*<span class="hint">amount \\$70\\.00</span>`),
+    );
+    assert.doesNotMatch((await page('sandbox/payments?amountTo=10')).text, /class="hint"/);
+  });
 });
 
 describe('the export of payments', () => {

@@ -150,7 +150,7 @@ function columnsOf({ deps, path }: Visit): Column<SoldPayment>[] {
   const order = ({ metadata, clientReferenceId }: SoldPayment) => metadata[orderKey] ?? clientReferenceId;
   return [
     { name: 'Time', cell: time },
-    { name: 'Total', isNumber: true, cell: ({ fees }) => formatUsd(fees.total) },
+    { name: 'Total', isNumber: true, cell: renderTotal },
     { name: 'Status', cell: renderStatus },
     { name: 'Buyer', cell: ({ customerEmail }) => breakable(customerEmail) },
     { name: 'Product', cell: ({ product }) => html`<bdi>${product}</bdi>` },
@@ -158,6 +158,12 @@ function columnsOf({ deps, path }: Visit): Column<SoldPayment>[] {
     { name: 'Route', cell: ({ route }) => route.label },
     { name: 'Id', cell: ({ id }) => idWithCopy(id) },
   ];
+}
+
+/** The total and, if it contains a fee of the buyer, also the amount without it, by which the filter selects. */
+function renderTotal({ amount, fees }: SoldPayment): Html {
+  const hint = html`<span class="hint">amount ${formatUsd(amount)}</span>`;
+  return html`${formatUsd(fees.total)} ${fees.total !== amount && hint}`;
 }
 
 function renderStatus({ status: state, failureCode, refunded, fees }: SoldPayment): Html {
