@@ -39,12 +39,15 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/** Link to the page of a rejected form or filter, or to the start. A form in a list, such as the list of operators, is on the list's page. */
+/**
+ * Link to the page of a rejected form or filter, or to the start. A form in a list, such as the list of operators, is on the list's page,
+ * and the filter of an export on the page without `.csv`, because the address of the export alone would download all payments.
+ */
 function nextStep(refusal: GatewayError, { method, url, server, routeOptions }: FastifyRequest): [string, string] {
   const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
   const page = hasPage ? url : url.split('/', 4).join('/');
   const login = `/dashboard/login?${new URLSearchParams({ next: page }).toString()}`;
   if (refusal instanceof StepUpRefusal) return [login, 'Confirm that it is you'];
   const isForm = method !== 'GET' || refusal.code === 'invalid_input';
-  return isForm ? [page.split('?')[0]!, 'Go back'] : ['/dashboard', 'Go to the dashboard'];
+  return isForm ? [page.split('?')[0]!.replace(/\.csv$/, ''), 'Go back'] : ['/dashboard', 'Go to the dashboard'];
 }

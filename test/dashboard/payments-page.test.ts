@@ -185,6 +185,7 @@ describe('the export of payments', () => {
   test('an export that fails before its first part is an error page, not a download', async () => {
     const response = await fetch(`${on.url}/dashboard/sandbox/payments.csv?reason=poor`);
     assert.deepEqual([response.status, response.headers.get('content-disposition')], [400, null]);
+    assert.ok((await response.text()).includes('href="/dashboard/sandbox/payments">Go back'));
     const { deps } = on.service;
     const { listSoldPayments } = deps.store;
     // The dashboard restricts the store when the service starts, so the fault is injected below it.
