@@ -69,7 +69,8 @@ export function typesText(api: OpenApi): string {
 function typeOf(schema: JsonSchema): string {
   const { $ref, type = 'unknown', anyOf, allOf, properties, required, items, additionalProperties: rest } = schema;
   const values = 'const' in schema ? [schema.const] : schema.enum;
-  if ($ref !== undefined) return typeName($ref);
+  // `PaymentWebhookEvent` is written by hand, with a type for each event type.
+  if ($ref !== undefined) return typeName($ref).replace(/^PaymentEvent$/, 'PaymentWebhookEvent');
   // Query parameters are text, so 'true' and 'false' stand for a boolean.
   if (values?.join() === 'true,false') return 'boolean';
   if (values) return values.map((each) => JSON.stringify(each)).join(' | ');

@@ -1,7 +1,4 @@
-import type { RouteHealthEvent, WebhookEvent } from './generated/types.ts';
-import type { EventDispute, EventRefund } from './webhook-event.ts';
-
-type PaymentWebhook = Exclude<WebhookEvent, RouteHealthEvent>;
+import type { EventDispute, EventRefund, PaymentWebhookEvent } from './webhook-event.ts';
 
 /** Fields of a sample event that differ from the defaults. */
 export interface SampleOverrides {
@@ -9,7 +6,7 @@ export interface SampleOverrides {
   livemode?: boolean | undefined;
   /** Creation time of the event, ISO 8601. */
   created?: string | undefined;
-  data?: Partial<Omit<PaymentWebhook['data'], 'status'>> | undefined;
+  data?: Partial<Omit<PaymentWebhookEvent['data'], 'status'>> | undefined;
 }
 
 const REFUND: EventRefund = {
@@ -31,10 +28,10 @@ const DISPUTE: EventDispute = {
  * from the session and the type: `evt_<session id>_<status>`, `evt_<session id>_refunded_<refund id>` (with `_failed` for a
  * failure) or `evt_<session id>_disputed_<dispute id>_<number>`.
  */
-export function sampleEvent<Type extends PaymentWebhook['type']>(
+export function sampleEvent<Type extends PaymentWebhookEvent['type']>(
   type: Type,
   overrides: SampleOverrides = {},
-): Extract<PaymentWebhook, { type: Type }> {
+): Extract<PaymentWebhookEvent, { type: Type }> {
   const { refund = REFUND, dispute = DISPUTE, ...given } = overrides.data ?? {};
   const { report, status = report, ...part } = partsOf(type, refund, dispute);
   const data = {
@@ -59,11 +56,11 @@ export function sampleEvent<Type extends PaymentWebhook['type']>(
     created: overrides.created ?? '2026-01-15T09:30:00.000Z',
     data,
   };
-  return event as unknown as Extract<PaymentWebhook, { type: Type }>;
+  return event as unknown as Extract<PaymentWebhookEvent, { type: Type }>;
 }
 
 /** Parts of an event that depend on its type: the end of its id, its status if that differs, and its own field of `data`. */
-function partsOf(type: PaymentWebhook['type'], refund: EventRefund, dispute: EventDispute) {
+function partsOf(type: PaymentWebhookEvent['type'], refund: EventRefund, dispute: EventDispute) {
   switch (type) {
     case 'payment.refunded':
       return { report: `refunded_${refund.id}${refund.status === 'failed' ? '_failed' : ''}`, status: 'paid', refund };

@@ -26,12 +26,9 @@ export type PaymentRefundedEvent = EventOf<'refunded', 'paid', { refund: EventRe
 /** A dispute was opened or changed. Only sent to endpoints whose `events` contain this type. */
 export type PaymentDisputedEvent = EventOf<'disputed', 'paid', { dispute: EventDispute }>;
 
+/** The body of a webhook about a payment. */
+export type PaymentWebhookEvent =
+  PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent | PaymentRefundedEvent | PaymentDisputedEvent;
 /** The body of a webhook. `switch (event.type)` narrows its type. Fulfil orders on `payment.paid` only. */
-export type WebhookEvent =
-  | PaymentProviderPendingEvent
-  | PaymentPaidEvent
-  | PaymentFailedEvent
-  | PaymentRefundedEvent
-  | PaymentDisputedEvent
-  | RouteHealthEvent;
+export type WebhookEvent = PaymentWebhookEvent | RouteHealthEvent;
 export type WebhookEventType = WebhookEvent['type'];

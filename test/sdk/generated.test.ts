@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import type { z } from 'zod';
 import { resourcesText, typesText } from '../../sdk/generator/generate-sdk.ts';
-import type { RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent } from '../../sdk/src/index.ts';
+import type { RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent, WebhookExample } from '../../sdk/src/index.ts';
 import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import type { webhookEvent } from '../../src/contract/event-contract.ts';
 import type { ErrorCode, Issue } from '../../src/domain/gateway-error.ts';
@@ -14,7 +14,7 @@ import { startTestService } from '../support/service.ts';
 const HEADS = {
   types: `
     import type { RuleCondition } from '../rule-condition.ts';
-    import type { Timestamp, WebhookEvent } from '../webhook-event.ts';
+    import type { PaymentWebhookEvent, Timestamp, WebhookEvent } from '../webhook-event.ts';
     export type * from '../webhook-event.ts';\n\n`,
   resources: `
     import { readEvent, readPage, readRoutes, resource, resultOf } from '../answers.ts';
@@ -33,6 +33,8 @@ export type HandWritten = [
   AssertTrue<IsAssignable<z.output<typeof ruleSetSchema>, RuleSet>>,
   AssertTrue<IsAssignable<WebhookEvent, z.output<typeof webhookEvent>>>,
   AssertTrue<IsAssignable<z.output<typeof webhookEvent>['type'], WebhookEvent['type']>>,
+  // A handler of webhooks accepts the sample event of the service.
+  AssertTrue<IsAssignable<WebhookExample['payload'], WebhookEvent>>,
   AssertTrue<IsAssignable<ServiceErrorCode, ErrorCode>>,
   AssertTrue<IsAssignable<ErrorCode, ServiceErrorCode>>,
   AssertTrue<IsAssignable<TillwayIssue, Issue>>,
