@@ -27,7 +27,7 @@ export const events: Resource<WebhookEvent> = {
   get: { summary: 'Show the event that webhooks send' },
   actions: {
     resend: {
-      summary: 'Send an event again to every active endpoint of its environment',
+      summary: 'Send an event again to every active endpoint that gets events of its type',
       show: ({ data }: Page<Delivery>, paint) => showTable(columnsOf(deliveries))(data, paint),
     },
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Delivery, mustWaitFor, replay, newDelivery, type Recovery } from '../domain/delivery.ts';
 import { GatewayError, invalidField } from '../domain/gateway-error.ts';
-import { type WebhookEndpoint, isDeleted, acceptsEvent } from '../domain/webhook-endpoint.ts';
+import { STATUS_TYPES, type WebhookEndpoint, isDeleted, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { RecoverableEvent } from '../store/tables/recoveries-table.ts';
 import type { Change } from '../store/store.ts';
 import { assertCan } from './access/caller.ts';
@@ -64,9 +64,9 @@ function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
 }
 
 /**
- * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
- * than the endpoint; earlier deliveries become due with it. Returns one delivery per endpoint. Throws GatewayError `not_found`,
- * `forbidden`, or `invalid_state` if no endpoint accepts the event.
+ * Sends an event again to every active endpoint of its environment that accepts its type: replays its delivery, or creates one if
+ * the event is older than the endpoint; earlier deliveries become due with it. Returns one delivery per endpoint. Throws
+ * GatewayError `not_found`, `forbidden`, or `invalid_state` if no endpoint accepts the event.
  */
 export async function resendEvent(deps: Sending<RecoveryDeps>, id: string): Promise<Delivery[]> {
   assertCan(deps, 'delivery.send');
@@ -98,8 +98,11 @@ function added({ newId, now }: RecoveryDeps, event: MerchantEvent, { id: endpoin
 
 function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
   const message = `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`;
+  // Endpoints get other types, and `listen` shows them, only if they are named.
+  const naming = STATUS_TYPES.some((each) => each === type) ? '' : ` --events ${type}`;
+  const configured = naming === '' ? ' or WEBHOOK_URL of the service' : '';
   return new GatewayError('invalid_state', message, {
-    suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
+    suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment}${naming}${configured}, or enable one, then resend; or run tillway listen${naming}, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
   });
 }
 

@@ -155,6 +155,10 @@ describe('a refund', () => {
     assert.deepEqual(named.reports().slice(count), [`refunded_${id}`, `refunded_${id}`]);
     assert.equal(named.received.at(-1)!.body, JSON.stringify(event));
     assert.deepEqual(usual.reports(), ['provider_pending', 'paid']);
+
+    await api.delete(`webhook-endpoints/${named.id}`);
+    const { suggestion } = await api.refused('409 invalid_state', `POST events/${refunded}/resend`);
+    assert.match(suggestion, /endpoints create --environment sandbox --events payment\.refunded,/);
   });
 
   test('a recovery sends the event of a refund to an endpoint that subscribed to payment.refunded later', async (context) => {
