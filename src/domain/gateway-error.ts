@@ -54,7 +54,7 @@ export class KeyRefusal extends GatewayError {
 
 /** An `invalid_input` error about one field. `code` is the code of its issue, such as `too_big`. */
 export function invalidField(field: string, code: string, message: string, suggestion: string): GatewayError {
-  return new GatewayError('invalid_input', `${field}: ${message}`, {
+  return new GatewayError('invalid_input', `${field}: ${message}.`, {
     field,
     suggestion,
     issues: [{ path: field, code, message }],

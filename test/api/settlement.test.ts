@@ -107,7 +107,7 @@ describe('POST payments/{id}/settle', () => {
     for (const body of [{ settledAt: '2026-03-01T12:00:00.001Z' }, { when: 1 }])
       await refuseToSettle('400 invalid_input', paymentId, body);
     const { message } = await refuseToSettle('400 invalid_input', paymentId, early);
-    assert.equal(message, 'settledAt: is before the year 2000');
+    assert.equal(message, 'settledAt: is before the year 2000.');
     await settle(paymentId, { settledAt: '2000-01-01T00:00:00Z' });
   });
 

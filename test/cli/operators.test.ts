@@ -29,7 +29,7 @@ describe('tillway operators', () => {
       assert.ok(!renewed.includes(link.trim()), 'every link is new');
       for (const [args, complaint] of [
         [['invite', 'bob@example.com'], /need a role in one environment/],
-        [['invite', 'not an address', '--production', 'viewer'], /must be an email address/],
+        [['invite', 'not an address', '--production', 'viewer'], /must be an email address. Use an address such as/],
         [['invite', 'bob@example.com', '--recover'], /No operator has the address/],
       ] as const) {
         await assert.rejects(run(...args), ({ stderr }: { stderr: string }) => complaint.test(stderr), args.join(' '));
