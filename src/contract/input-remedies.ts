@@ -102,7 +102,8 @@ function exampleOf({ path, schema }: Faulty): string | undefined {
   const sample = sampleOf(schema, 'required');
   const ownIds = ownIdsIn(sample, path);
   const example = JSON.stringify(sample, (name, value: unknown) => (ownIds.includes(name) ? undefined : value));
-  if (example === undefined || /https?:/.test(example)) return undefined;
+  // An empty object is no example: a body that must contain at least one field would be rejected again.
+  if (example === undefined || example === '{}' || /https?:/.test(example)) return undefined;
   return ownIds.length > 0 ? `${example}, with an ${ownIds.join(' and an ')} of your own` : example;
 }
 

@@ -201,6 +201,9 @@ describe('changing a webhook endpoint', () => {
       [{ environment: 'sandbox' }, 'environment'],
     ] as const)
       assert.equal((await api.refused('400 invalid_input', `PATCH /${made.id}`, fields)).field, field);
+    // The suggestion must not be the rejected body.
+    const { suggestion } = await api.refused('400 invalid_input', `PATCH /${made.id}`, {});
+    assert.match(suggestion, /^Set body to an object with url, events, description, status; then resend/);
     assert.deepEqual(await api.get(made.id), made);
     await api.remove(made.id);
   });
