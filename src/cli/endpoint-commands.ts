@@ -110,8 +110,8 @@ export const endpoints: Resource<WebhookEndpoint> = {
     recover: {
       summary: 'Resend all unacknowledged events of a time range to an endpoint',
       details:
-        'Sends the events in their original order. A failed delivery is retried as usual and does not delay ' +
-        'the others. Repeating the command does not send an event twice.',
+        'Sends the events in their original order. A failed delivery is retried as usual and delays only later ' +
+        'events of its session. Repeating the command does not send an event twice.',
       examples: [
         `${EXAMPLE.endpoint} --from 2026-01-15T06:00:00Z`,
         `${EXAMPLE.endpoint} --from 2026-01-15T06:00:00Z --until 2026-01-15T09:30:00Z --all`,
