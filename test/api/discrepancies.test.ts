@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { applyReport } from '../../src/operations/apply-signal.ts';
-import { aReport } from '../fixtures/provider-reports.ts';
+import { aReport, applySandboxSignal, settlementSignal } from '../fixtures/provider-reports.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
@@ -449,6 +449,24 @@ describe('a surplus payment of a paid session', () => {
     assert.equal(await paidOut(surplus), 49.99);
     assert.equal((await booked(surplus))['merchant_payable'], undefined);
   });
+
+  for (const when of ['during', 'after'] as const) {
+    test(`a payout of a surplus payment that was reported ${when} its refund is settled once the refund has failed and the surplus is accepted`, async () => {
+      const { session, surplus, newest } = await payTwice();
+      const { id, refundId } = await newest();
+      const { deps } = service.service;
+      const reference = `po_${when}`;
+      const payout = settlementSignal({ sessionId: session, paymentId: surplus, amount: 4999, reference });
+      if (when === 'during') assert.equal(await applySandboxSignal(deps, payout), 'refunded');
+      await reportRefund(refundId!, 'failed');
+      if (when === 'after') assert.equal(await applySandboxSignal(deps, payout), 'surplus');
+      assert.equal(await deps.store.settlement(surplus), undefined);
+      await resolve(id, 'accept');
+      const { amount, source, reference: recorded } = (await deps.store.settlement(surplus))!;
+      assert.deepEqual([amount, source, recorded], [4999, 'provider', reference]);
+      assert.equal((await booked(surplus))['merchant_payable'], undefined);
+    });
+  }
 
   test('a surplus payment of a paid session has its own discrepancy, resolved independently of a wrong amount of the same payment', async () => {
     const { session, reportPaid, decide, newest } = await startSale();

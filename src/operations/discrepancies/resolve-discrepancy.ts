@@ -7,6 +7,7 @@ import { assertCan } from '../access/caller.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
+import { applyStoredPayout } from '../settlement/settle-payment.ts';
 
 /** An operator's decision about a discrepancy. */
 export interface Verdict {
@@ -33,7 +34,7 @@ export async function resolveDiscrepancy(deps: Deps, id: string, verdict: Verdic
   const { sessionId } = read;
   const { action, note, version = read.version } = verdict;
   const refundId = deps.newId('ref');
-  const { outcome, checkout } = await commitDecision(deps, sessionId, (before, now) => {
+  const { outcome, checkout } = await commitDecision(deps, sessionId, async (before, now) => {
     const known = discrepancyOf(before, id);
     if (!actionsOf(known).includes(action)) throw notOffered(known, action);
     if (known.version !== version) throw changedMeanwhile(known);
@@ -44,7 +45,8 @@ export async function resolveDiscrepancy(deps: Deps, id: string, verdict: Verdic
       action === 'accept' ? acceptMoney(noted, discrepancy, now) : refundMoney(noted, discrepancy, refundId, now);
     const refusal = REFUSALS[decision.outcome]?.(known);
     if (refusal) throw new GatewayError('invalid_state', refusal[0], { suggestion: refusal[1] });
-    return decision;
+    const isAcceptedSurplus = decision.outcome === 'accepted' && known.kind === 'surplus';
+    return isAcceptedSurplus ? applyStoredPayout(deps, before, decision, known.paymentId!, now) : decision;
   });
   deps.log.info({ discrepancyId: id, sessionId, action, outcome }, 'discrepancy resolved');
   return discrepancyOf(checkout, id);

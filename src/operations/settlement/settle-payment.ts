@@ -124,11 +124,16 @@ function settleEntry(
   const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
   if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
   if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
-  // If money is returned later, `applyStoredPayout` uses this report. A copy of the checkout makes concurrent decisions conflict.
-  return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
+  // `applyStoredPayout` may use this report later. A copy of the checkout makes concurrent decisions conflict.
+  return changed(checkout, isStored(outcome) ? { ...checkout } : checkout, outcome, left);
 }
 
-/** Applies the payout report that arrived while nothing was left of the payment, once a refund fails or money is returned. */
+const isStored = (outcome: string) => outcome === 'refunded' || outcome === 'surplus';
+
+/**
+ * Applies the payout report that arrived while nothing of the payment was the merchant's, once a refund fails, money is returned or
+ * a surplus is accepted.
+ */
 export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,
@@ -143,7 +148,7 @@ export async function applyStoredPayout<Outcome extends string>(
     (message) =>
       message.status === 'settled' &&
       message.paymentId === paymentId &&
-      message.outcome === 'refunded' &&
+      isStored(message.outcome) &&
       originMismatch(before.session, payment, message) === undefined,
   );
   if (!stored) return decided;
