@@ -44,6 +44,19 @@ DELETE FROM sales_days;
 DELETE FROM sales_cursors WHERE name = 'days';
 `;
 
+/** Accepted wrong amounts change the sums of paid money: counted periods get the difference, and a worker builds the days again. */
+export const acceptedAmounts = `
+INSERT INTO sales_quarter_hours (environment, time, route, kind, count, amount, buyer_fee, gateway_fee, cost)
+  SELECT entry.environment, entry.created - entry.created % 900000 AS quarter, payment.route_id, 'paid', 0, -SUM(entry.amount), 0, 0, 0
+  FROM ledger_entries AS entry JOIN sales_payments AS payment ON payment.id = entry.payment_id
+  WHERE entry.account = 'merchant_payable' AND entry.kind = 'adjustment' AND payment.surplus = 0
+    AND entry.created < (SELECT until FROM sales_cursors WHERE name = 'quarter_hours')
+  GROUP BY entry.environment, quarter, payment.route_id
+  ON CONFLICT (environment, time, route, kind) DO UPDATE SET amount = sales_quarter_hours.amount + excluded.amount;
+DELETE FROM sales_days;
+DELETE FROM sales_cursors WHERE name = 'days';
+`;
+
 /** Payments with the id of their route, which is part of a JSON column. */
 export const salesViews = {
   sqlite: `CREATE VIEW sales_payments AS SELECT payments.*, json_extract(route, '$.id') AS route_id FROM payments;`,
