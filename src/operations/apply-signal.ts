@@ -62,7 +62,7 @@ export function applyReport(
   return applyAnswer(deps, provider, { about: 'payment', ref: { sessionId, paymentId }, report });
 }
 
-function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
+async function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
   const { signal } = received;
   switch (signal.about) {
     case 'payment':
@@ -70,10 +70,29 @@ function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): 
     case 'refund':
       return applyRefundSignal(deps, subject, { ...received, signal });
     case 'settlement':
-      return applySettlementSignal(deps, subject, { ...received, signal });
+      return applySettlementSignal(deps, await withReportedMoney(deps, subject, received), { ...received, signal });
     case 'reversal':
       return applyReversalSignal(deps, subject, { ...received, signal });
   }
+}
+
+/**
+ * The subject of a payout report. A provider reports a payout once, and only of money that it has taken. If the report about that money
+ * was lost or arrives later, the provider is asked for it first; the sender repeats the payout report if the provider does not answer.
+ */
+async function withReportedMoney(
+  deps: Deps,
+  subject: SignalSubject,
+  { provider: id, environment }: SignalOrigin,
+): Promise<SignalSubject> {
+  const { sessionId, paymentId, payment } = subject;
+  const provider = deps.providers.get(id);
+  const isOwn = payment?.route.provider === id && payment.environment === environment;
+  if (!provider || !isOwn || payment.status === 'paid') return subject;
+  const answer = await provider.inquire(payment);
+  if (typeof answer === 'string' || answer.report.state !== 'paid') return subject;
+  await applyReport(deps, provider, payment, answer.report);
+  return { sessionId, paymentId, payment };
 }
 
 /** The session and the payment that a reference names; undefined if there are none, or if its ids contradict each other. */

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Settlement, SettlementImport } from '../../sdk/src/index.ts';
+import { abandonCheckout } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
+import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
-import { attempt, createSession, start } from '../simulator/buyer.ts';
+import { attempt, createSession, replaceProvider, start } from '../simulator/buyer.ts';
 import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { refusal, refused } from '../support/refusal.ts';
@@ -152,6 +154,27 @@ describe('settlement reported by the provider', () => {
     const messages = await on.service.deps.store.providerMessages(sessionId);
     assert.equal(messages.find(({ status }) => status === 'settled')!.outcome, 'ignored');
   });
+
+  for (const from of ['pending', 'failed'] as const) {
+    test(`a settlement report about a ${from} payment whose paid callback was lost settles the payment, which it makes paid`, async () => {
+      const sessionId = await createSession(on);
+      await attempt(on, sessionId, 'card', 'callback_lost');
+      const { deps } = on.service;
+      if (from === 'failed') await commitDecision(deps, sessionId, (checkout, now) => abandonCheckout(checkout, now));
+      const [{ id: paymentId, status }] = (await paymentsOf(on, sessionId)) as [Payment];
+      assert.equal(status, from);
+      const signal = settlementSignal({ sessionId, paymentId, amount: 4999 });
+      const unavailable = new Error('the provider does not answer');
+      const { inquire } = deps.providers.get('sandbox')!;
+      replaceProvider(on, { inquire: () => Promise.reject(unavailable) });
+      const event = { eventId: `lost_${paymentId}` };
+      await assert.rejects(applySandboxSignal(deps, signal, event), unavailable);
+      replaceProvider(on, { inquire });
+      assert.equal(await applySandboxSignal(deps, signal, event), 'applied');
+      assert.equal(await ledgerStatusOf(paymentId), 'settled');
+      assert.equal((await deps.store.session(sessionId))!.status, 'paid');
+    });
+  }
 
   for (const status of ['pending', 'succeeded'] as const) {
     test(`a settlement report about a payment with a ${status} refund is applied when that refund fails`, async () => {
