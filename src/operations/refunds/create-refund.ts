@@ -66,7 +66,7 @@ function requestedBy(effects: readonly Effect[]): Refund | undefined {
 function changedSinceShown(left: Cents, shown: Cents): GatewayError {
   const message = `The payment has changed since the form was opened: ${usd(left)} can be refunded now, not ${usd(shown)}.`;
   return new GatewayError('invalid_state', message, {
-    suggestion: 'Check whether somebody else has made this refund. If not, open the form again. Nothing was refunded.',
+    suggestion: 'Check whether somebody else has made this refund. If not, send the form again. Nothing was refunded.',
   });
 }
 
