@@ -8,9 +8,9 @@ export function status(word: string, mood: Mood): Html {
   return html`<span class="status ${mood}">${word}</span>`;
 }
 
-/** An email address or the name of an action: where it does not fit, it breaks after `@` and the dots before it, and before capitals. */
+/** An email address or the name of an action: where it does not fit, it breaks after `@` and dots, and before capitals. */
 export function breakable(text: string): Html {
-  const parts = text.split(/(?<=@)|(?<=\.)(?=.*@)|(?=[A-Z])/);
+  const parts = text.split(/(?<=[@.])|(?=[A-Z])/);
   return html`<bdi>${parts.map((part, index) => html`${index > 0 && html`<wbr />`}${part}`)}</bdi>`;
 }
 
