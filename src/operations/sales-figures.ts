@@ -23,9 +23,9 @@ export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: Sa
   return total;
 }
 
-/** The merchant's share of the paid amounts, less the merchant's share of the refunds. */
+/** The merchant's share of the paid amounts, less the merchant's share of the refunds and the reversed money. */
 export function netOf(sales: readonly SalesSum[]): Cents {
-  const signs: Record<string, number> = { paid: 1, refunded: -1 };
+  const signs: Record<string, number> = { paid: 1, refunded: -1, reversed: -1 };
   return sales.reduce((net, { kind, amount, gatewayFee }) => net + (signs[kind] ?? 0) * (amount - gatewayFee), 0);
 }
 

@@ -220,12 +220,13 @@ describe('plots', () => {
       assert.ok(!renderPlot(plot, view, 'note').markup.includes('<script'), plot.id);
   });
 
-  it('the net of sales is the share of the merchant, less its share of the refunds', () => {
+  it('the net of sales is the share of the merchant, less its share of the refunds and reversed money', () => {
     const sales = [
       sale({ amount: 5000, gatewayFee: 145 }),
       sale({ kind: 'refunded', amount: 1000, gatewayFee: 29 }),
+      sale({ kind: 'reversed', amount: 700, gatewayFee: 0 }),
       sale({ kind: 'started' }),
     ];
-    assert.equal(netOf(sales), 5000 - 145 - (1000 - 29));
+    assert.equal(netOf(sales), 5000 - 145 - (1000 - 29) - 700);
   });
 });

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { abandonAttempt, abandonCheckout, markHandoffUncertain, startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import { type Refund, paidAmount } from '../../src/domain/refund-record.ts';
+import { type Refund, leftOf, paidAmount } from '../../src/domain/refund-record.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { addUp, countSales, quarterHourOf } from '../../src/operations/count-sales.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -15,12 +15,18 @@ import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { type SalesStep, readSales } from '../../src/operations/sales-report.ts';
 import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { acceptedAmounts, lateFailures } from '../../src/store/schema/sales-schema.ts';
+import { bookedCorrections, lateFailures } from '../../src/store/schema/sales-schema.ts';
 import { SUMS, type SalesSum } from '../../src/store/tables/sales-table.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
 import { MINUTE } from '../fixtures/checkout-records.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-reports.ts';
+import {
+  applySandboxSignal,
+  reportPayment,
+  reportRefund,
+  startAccepted,
+  totalOf,
+} from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, queryRows, runSql, settingsOf } from '../support/database.ts';
 import { IS_UNIT_RUN, ONLY_IN_FULL_RUN, runs } from '../support/for-all.ts';
@@ -50,6 +56,7 @@ const anyStep = anyStepOf({
   refund: [3, { payment: fc.nat(3), permille: fc.constantFrom(1, 333, 1000) }],
   refundReport: [4, { refund: fc.nat(3), status: fc.constantFrom('succeeded', 'succeeded', 'failed') }],
   settle: [2, { payment: fc.nat(3) }],
+  dispute: [2, { payment: fc.nat(3), percents: fc.array(fc.constantFrom(0, 33, 100), { minLength: 1, maxLength: 3 }) }],
   pass: [3, { ms: fc.constantFrom(1, 59_999, 90_000, HOUR, DAY) }],
   count: [
     3,
@@ -70,6 +77,7 @@ class Model {
   readonly seen = new Set<string>();
   private readonly deducted = new Set<string>();
   private readonly costed = new Map<string, number>();
+  private readonly taken = new Map<string, number>();
 
   /** Records the change sets that the operations of a service commit. */
   watch({ service: { deps }, clock }: TestService): void {
@@ -98,6 +106,14 @@ class Model {
         return this.changed(change.payment, change.before, now);
       case 'refund_changed':
         return this.refunded(change.refund, now);
+      case 'reversal_changed': {
+        const { id, paymentId, taken } = change.reversal;
+        const amount = taken - (this.taken.get(id) ?? 0);
+        this.taken.set(id, taken);
+        if (amount < 0) this.seen.add('returned money');
+        if (amount !== 0) this.add(now, 'reversed', { ...this.routes.get(paymentId), count: 0, amount });
+        return;
+      }
       case 'settlement_recorded': {
         const { amount, paymentId } = change.settlement;
         if (amount !== 0) this.add(now, 'settled', { ...this.routes.get(paymentId), amount });
@@ -190,6 +206,8 @@ const EXPECTED_KINDS = [
   'refund failed later',
   'cost corrected',
   'wrong amount',
+  'reversed',
+  'returned money',
 ];
 
 async function assertReport(deps: Deps, model: Model, from: number, step: SalesStep, message: string) {
@@ -294,7 +312,7 @@ async function applyStep(on: TestService, instances: readonly Deps[], sessionId:
       return;
     case 'refund': {
       if (picked?.status !== 'paid') return;
-      const left = paidAmount(picked) - picked.refunded - picked.refundPending;
+      const left = leftOf(picked).total;
       const amount = Math.ceil((left * step.permille) / 1000);
       if (amount > 0) await createRefund(deps, picked.id, { amount: amount / 100 });
       return;
@@ -303,6 +321,23 @@ async function applyStep(on: TestService, instances: readonly Deps[], sessionId:
       const { items } = await deps.store.listRefunds({ sessionId }, { limit: 20 });
       const refund = items[step.refund % Math.max(items.length, 1)];
       if (refund) await reportRefund(deps, refund, step.status);
+      return;
+    }
+    case 'dispute': {
+      if (picked?.status !== 'paid') return;
+      const ref = { sessionId, paymentId: picked.id };
+      for (const [index, percent] of step.percents.entries()) {
+        const taken = totalOf(Math.ceil((paidAmount(picked) * percent) / 100));
+        const state = {
+          status: 'open',
+          revision: on.clock.now() + index,
+          reason: null,
+          taken,
+          fee: totalOf(15),
+        } as const;
+        const signal = { about: 'reversal', ref, reversal: { reference: `dp_${picked.id}`, ...state } } as const;
+        await applySandboxSignal(deps, signal);
+      }
       return;
     }
     case 'settle':
@@ -374,7 +409,7 @@ describe('sums of sales', () => {
     await assertPaidEqualsLedger(deps, sums);
     await assertSound(on.databaseUrl);
     await assertMigratesLateFailures(deps, on.databaseUrl, model);
-    await assertMigratesAcceptedAmounts(deps, on.databaseUrl, model);
+    await assertMigratesCorrections(deps, on.databaseUrl, model);
     await assertDoctorFinds(on.databaseUrl);
   });
 
@@ -415,8 +450,8 @@ async function assertMigratesLateFailures(deps: Deps, databaseUrl: string, { exp
   await assertSound(databaseUrl);
 }
 
-/** The migration to accepted amounts adds the adjustments that an older version has not counted. */
-async function assertMigratesAcceptedAmounts(deps: Deps, databaseUrl: string, { expected }: Model): Promise<void> {
+/** The migration to booked corrections adds the accepted amounts and the reversals that an older version has not counted. */
+async function assertMigratesCorrections(deps: Deps, databaseUrl: string, { expected }: Model): Promise<void> {
   const before = linesOf(await storedSums(databaseUrl));
   const accepted = expected.filter(({ kind, count, amount }) => kind === 'paid' && count === 0 && amount !== 0);
   for (const { time, route, amount } of accepted) {
@@ -426,8 +461,9 @@ async function assertMigratesAcceptedAmounts(deps: Deps, databaseUrl: string, { 
         WHERE time = ${quarterHourOf(time)} AND route = '${route}' AND kind = 'paid'`,
     );
   }
+  await runSql(databaseUrl, "DELETE FROM sales_quarter_hours WHERE kind = 'reversed'");
   assert.notDeepEqual(linesOf(await storedSums(databaseUrl)), before);
-  await runSql(databaseUrl, acceptedAmounts);
+  await runSql(databaseUrl, bookedCorrections);
   assert.deepEqual(linesOf(await storedSums(databaseUrl)), before);
   await countSales(deps, RUNNING);
   await assertSound(databaseUrl);

@@ -7,7 +7,7 @@ import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { experimentSchema, outcomeContexts, routingSchema } from './routing-schema.ts';
-import { acceptedAmounts, lateFailures, salesSchema, salesViews } from './sales-schema.ts';
+import { bookedCorrections, lateFailures, salesSchema, salesViews } from './sales-schema.ts';
 import { searchSchema, transactionTerms } from './search-schema.ts';
 import { eventSources, webhooksSchema } from './webhooks-schema.ts';
 
@@ -47,5 +47,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 27, name: 'experiments', sql: experimentSchema },
   { version: 28, name: 'cards', sql: cardColumn },
   { version: 29, name: 'late failures', sql: lateFailures },
-  { version: 30, name: 'accepted amounts', sql: acceptedAmounts },
+  { version: 30, name: 'booked corrections', sql: bookedCorrections },
 ];

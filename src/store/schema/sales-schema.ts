@@ -44,14 +44,20 @@ DELETE FROM sales_days;
 DELETE FROM sales_cursors WHERE name = 'days';
 `;
 
-/** Accepted wrong amounts change the sums of paid money: counted periods get the difference, and a worker builds the days again. */
-export const acceptedAmounts = `
+/**
+ * The sums count accepted wrong amounts and reversals: counted periods get those that were booked before, and a worker builds the days
+ * again.
+ */
+export const bookedCorrections = `
 INSERT INTO sales_quarter_hours (environment, time, route, kind, count, amount, buyer_fee, gateway_fee, cost)
-  SELECT entry.environment, entry.created - entry.created % 900000 AS quarter, payment.route_id, 'paid', 0, -SUM(entry.amount), 0, 0, 0
+  SELECT entry.environment, entry.created - entry.created % 900000 AS quarter, payment.route_id,
+    CASE entry.kind WHEN 'reversal' THEN 'reversed' ELSE 'paid' END AS sold,
+    0, SUM(CASE entry.kind WHEN 'reversal' THEN entry.amount ELSE -entry.amount END), 0, 0, 0
   FROM ledger_entries AS entry JOIN sales_payments AS payment ON payment.id = entry.payment_id
-  WHERE entry.account = 'merchant_payable' AND entry.kind = 'adjustment' AND payment.surplus = 0
+  WHERE (entry.account = 'merchant_payable' AND entry.kind = 'adjustment' AND payment.surplus = 0
+      OR entry.account IN ('merchant_payable', 'buyer_refunds_payable') AND entry.kind = 'reversal')
     AND entry.created < (SELECT until FROM sales_cursors WHERE name = 'quarter_hours')
-  GROUP BY entry.environment, quarter, payment.route_id
+  GROUP BY entry.environment, quarter, payment.route_id, sold
   ON CONFLICT (environment, time, route, kind) DO UPDATE SET amount = sales_quarter_hours.amount + excluded.amount;
 DELETE FROM sales_days;
 DELETE FROM sales_cursors WHERE name = 'days';

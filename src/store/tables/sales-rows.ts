@@ -23,21 +23,23 @@ export const FAILED = `SELECT outcome.environment, outcome.created AS time, outc
 /**
  * Ledger entries that stand for one posting each. A capture has its line 0 in one of two accounts, because an account whose amount
  * is 0 has no line. A deducted refund debits the buyer's account once, and its failure credits the account again. An adjustment credits
- * or debits the merchant for an accepted wrong amount; the amount of an accepted surplus is counted at its capture.
+ * or debits the merchant for an accepted wrong amount; the amount of an accepted surplus is counted at its capture. A reversal has one
+ * entry in the account of the money's owner.
  */
 const BOOKED = Object.entries({
   provider_clearing: ['paid'],
   provider_cost: ['paid', 'cost'],
-  buyer_refunds_payable: ['refund_paid', 'refund_failed'],
-  merchant_payable: ['settled', 'adjustment'],
+  buyer_refunds_payable: ['refund_paid', 'refund_failed', 'reversal'],
+  merchant_payable: ['settled', 'adjustment', 'reversal'],
 }).flatMap(([account, kinds]) => kinds.map((kind) => `account = '${account}' AND ledger_entries.kind = '${kind}'`));
 const BOOKINGS = `SELECT entry.environment, entry.created AS time, payment.route_id AS route,
     CASE WHEN entry.kind = 'cost' THEN 'paid' WHEN entry.kind = 'settled' THEN 'settled'
+      WHEN entry.kind = 'reversal' THEN 'reversed'
       WHEN entry.kind = 'paid' THEN CASE WHEN entry.line = 0 THEN 'paid' END
       WHEN entry.kind = 'adjustment' THEN CASE WHEN payment.surplus = 0 THEN 'paid' END
       WHEN refund.reason = 'mismatch' OR (entry.kind = 'refund_failed' AND entry.amount > 0) THEN NULL
       ELSE 'refunded' END AS kind,
-    CASE entry.kind WHEN 'cost' THEN 0 WHEN 'adjustment' THEN 0 WHEN 'refund_failed' THEN -1 ELSE 1 END AS count,
+    CASE WHEN entry.kind IN ('cost', 'adjustment', 'reversal') THEN 0 WHEN entry.kind = 'refund_failed' THEN -1 ELSE 1 END AS count,
     CASE entry.kind WHEN 'cost' THEN 0 WHEN 'paid' THEN payment.amount + payment.surplus * payment.buyer_fee
       WHEN 'adjustment' THEN -entry.amount ELSE entry.amount END AS amount,
     CASE entry.kind WHEN 'paid' THEN (1 - payment.surplus) * payment.buyer_fee ELSE 0 END AS buyer_fee,

@@ -27,7 +27,7 @@ const AMOUNT_COLUMNS = {
 } as const;
 /**
  * Sums of one kind on one route in the period that starts at `time`. Kinds: `created`, `started`, `paid`, `failed/<source>/<code>`,
- * `expired`, `refunded` and `settled`. `created` and `expired` count sessions and have an empty route. All amounts are cents; a
+ * `expired`, `refunded`, `reversed` and `settled`. `created` and `expired` count sessions and have an empty route. All amounts are cents; a
  * correction can make them negative.
  */
 export const SUMS = defineTable('sales_quarter_hours', { ...KEY_COLUMNS, ...AMOUNT_COLUMNS });
