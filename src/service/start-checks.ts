@@ -1,5 +1,6 @@
 import type { Config, ExposingSetting } from '../config.ts';
 import { registerConfiguredKeys } from '../operations/api-keys.ts';
+import { resealTotp } from '../operations/access/second-factor.ts';
 import type { Deps } from '../operations/deps.ts';
 import { SIMULATOR_ID } from '../providers/all.ts';
 
@@ -13,9 +14,12 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
 
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
+type AccessDeps = Pick<Deps, 'store' | 'now' | 'log' | 'caller' | 'webhooks'>;
+
 /** Registers the configured API keys. Throws if other machines, or a production provider, could be used without a key. */
-export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
+export async function prepareAccess(deps: AccessDeps, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
+  await resealTotp(deps);
   const known = await deps.store.apiKeysKnown();
   const live = config.providers.find(({ environment }) => environment === 'production');
   if (live && known !== 'active') {

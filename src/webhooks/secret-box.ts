@@ -27,6 +27,8 @@ export interface SecretBox {
   seal(text: string, context: string): string;
   /** The text that was sealed for `context`; undefined if no key decrypts it. */
   unseal(sealed: string, context: string): string | undefined;
+  /** The text that was sealed for `context` encrypted with the first key; undefined as for {@link SecretBox.resealed}. */
+  resealedText(sealed: string, context: string): string | undefined;
 }
 
 const SECRET_BYTES = 32;
@@ -42,14 +44,20 @@ export function createSecretBox(keys: EncryptionKeys, randomBytes: RandomBytes):
     canSeal: keys.canSeal,
     seal: (text, context) => sealText(text, keys.forSealing(), context, randomBytes),
     unseal: (sealed, context) => openWithAny(keys.known(), sealed, context),
-    resealed(sealed) {
-      const [first, ...others] = keys.known();
-      const context = contextOf(sealed);
-      if (!first || openWithAny([first], sealed.sealed, context) !== undefined) return undefined;
-      const secret = openWithAny(others, sealed.sealed, context);
-      return secret === undefined ? undefined : sealText(secret, first, context, randomBytes);
-    },
+    resealed: (sealed) => resealText(keys.known(), sealed.sealed, contextOf(sealed), randomBytes),
+    resealedText: (sealed, context) => resealText(keys.known(), sealed, context, randomBytes),
   };
+}
+
+function resealText(
+  [first, ...others]: readonly Uint8Array[],
+  sealed: string,
+  context: string,
+  randomBytes: RandomBytes,
+): string | undefined {
+  if (!first || openWithAny([first], sealed, context) !== undefined) return undefined;
+  const text = openWithAny(others, sealed, context);
+  return text === undefined ? undefined : sealText(text, first, context, randomBytes);
 }
 
 function openWithAny(keys: readonly Uint8Array[], sealed: string, context: string): string | undefined {

@@ -134,6 +134,26 @@ describe('the login', () => {
     const other = await invitePerson(test, 'bob@example.com', BOTH);
     await assert.rejects(joinService(deps, other.secret, { ...factor, code: code() }, FROM), /was not accepted/);
   });
+
+  it('accepts the codes of an app after ENCRYPTION_KEY was rotated, and the start warns of a lost key', async () => {
+    await using test = await startTestService({ variables: VARIABLES });
+    const { operator, secret } = await invitePerson(test, EMAIL, BOTH);
+    const offer = newTotpOffer(loginDepsOf(test, true), operator)!;
+    const code = () => generateSync({ secret: offer.secret, epoch: test.clock.now() / 1000 });
+    const factor = { password: PASSWORD, totp: offer.sealed, code: code() };
+    await joinService(loginDepsOf(test, true), secret, factor, FROM);
+    const newKey = Buffer.alloc(32, 10).toString('base64');
+    const startWith = (ENCRYPTION_KEY: string) => startTestService({ variables: { ENCRYPTION_KEY }, beside: test });
+    await (await startWith(`${newKey},${VARIABLES.ENCRYPTION_KEY}`))[Symbol.asyncDispose]();
+    test.clock.advance(MINUTE_MS);
+    await using rotated = await startWith(newKey);
+    const proof = { password: PASSWORD, code: code(), totp: '' };
+    assert.ok(await loginByFactor(loginDepsOf(rotated, true), EMAIL, proof, FROM));
+    const warnings = ({ logged }: TestService) => logged.filter((line) => line.includes('ENCRYPTION_KEY'));
+    assert.deepEqual(warnings(rotated), []);
+    await using lost = await startWith(Buffer.alloc(32, 11).toString('base64'));
+    assert.match(warnings(lost).join(''), new RegExp(`"operator":"${operator.id}".*--recover`));
+  });
 });
 
 describe('an invitation', () => {

@@ -22,7 +22,7 @@ const RULES = {
   shared:
     'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors operator operatorByEmail listOperators passkeysOfOperator sessionsOfOperator',
   service:
-    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies outcomeContexts routeMoneyOfDay recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators passkey operatorInvite operatorSession unindexedRows runningExperiments',
+    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies outcomeContexts routeMoneyOfDay recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators joinedOperators passkey operatorInvite operatorSession unindexedRows runningExperiments',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;

@@ -2,6 +2,7 @@ import { ScureBase32Plugin, generateURI, verifySync } from 'otplib';
 import type { RandomBytes } from '../../domain/id.ts';
 import type { Operator } from '../../domain/operator.ts';
 import type { Deps } from '../deps.ts';
+import { changeOperator } from './operators.ts';
 
 type CodeDeps = Pick<Deps, 'webhooks' | 'merchantName' | 'realNow'> & { randomBytes: RandomBytes };
 
@@ -24,6 +25,26 @@ export function newTotpOffer({ webhooks, merchantName, randomBytes }: CodeDeps, 
 export function withUsedCode(deps: CodeDeps, operator: Operator, code: string): Operator | undefined {
   const totpStep = stepOf(deps, operator, code.replaceAll(/\s/g, ''));
   return totpStep !== undefined && totpStep > operator.totpStep ? { ...operator, totpStep } : undefined;
+}
+
+/**
+ * Encrypts each secret of an authenticator app that only a later key decrypts with the first key, so that the later key can be removed.
+ * Warns of a secret that no key decrypts, because its codes are rejected.
+ */
+export async function resealTotp(deps: Pick<Deps, 'store' | 'caller' | 'webhooks' | 'log'>): Promise<void> {
+  const { secretBox } = deps.webhooks;
+  for (const { id, totpSealed } of await deps.store.joinedOperators()) {
+    if (totpSealed === null) continue;
+    if (secretBox.unseal(totpSealed, contextOf(id)) === undefined) {
+      const remedy = 'set the key that sealed it, or run "tillway operators invite <address> --recover"';
+      deps.log.warn({ operator: id }, `ENCRYPTION_KEY does not open the secret of an authenticator app: ${remedy}`);
+    }
+    const reseal = (before: Operator) => {
+      const sealed = before.totpSealed;
+      return { ...before, totpSealed: (sealed && secretBox.resealedText(sealed, contextOf(id))) ?? sealed };
+    };
+    if (secretBox.resealedText(totpSealed, contextOf(id)) !== undefined) await changeOperator(deps, id, reseal, []);
+  }
 }
 
 /** Time step of a correct code. */

@@ -142,6 +142,7 @@ export function createOperatorReads(select: Select) {
     listOperators: (page: Page) => list(filterKeyset('operators', {}, {}), page, OPERATORS.fromRow),
     /** True once an operator has joined. */
     hasOperators: async () => (await select('SELECT id FROM operators WHERE joined_at IS NOT NULL LIMIT 1')).length > 0,
+    joinedOperators: () => all(OPERATORS.fromRow, 'SELECT * FROM operators WHERE joined_at > 0'),
     passkey: (id: string) => find(PASSKEYS, id),
     passkeysOfOperator: (operatorId: string) =>
       all(PASSKEYS.fromRow, 'SELECT * FROM operator_passkeys WHERE operator_id = ?1 ORDER BY created', operatorId),
