@@ -11,6 +11,7 @@ import {
   oneOf,
   origin,
   positive,
+  secondsUpTo,
   timeZone,
   url,
 } from './config/setting-fields.ts';
@@ -22,6 +23,11 @@ import type { ProviderInstance } from './providers/all.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost, isLoopbackUrl } from './webhooks/address.ts';
 import { isWebhookSecret } from './webhooks/secret-box.ts';
+
+/** Ten years. The end of a session must be a valid date. */
+const MAX_SESSION_TTL = 315_360_000;
+/** A day. A timer of Node with a duration above 2^31 ms fires at once, which would end the shutdown without a drain. */
+const MAX_SHUTDOWN_TIMEOUT = 86_400;
 
 const environmentSchema = z
   .object({
@@ -53,7 +59,7 @@ const environmentSchema = z
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
     ROUTING_METADATA_KEY: z.string().min(1).max(40).optional(),
-    SESSION_TTL: positive('seconds').default(86_400),
+    SESSION_TTL: secondsUpTo(MAX_SESSION_TTL).default(86_400),
     WEBHOOK_URL: url.optional(),
     WEBHOOK_SECRET: z
       .string()
@@ -72,7 +78,7 @@ const environmentSchema = z
     SHUTDOWN_DELAY: number('must be a number of seconds')
       .pipe(z.number().max(300, 'must be at most 300 seconds'))
       .default(1),
-    SHUTDOWN_TIMEOUT: positive('seconds').default(10),
+    SHUTDOWN_TIMEOUT: secondsUpTo(MAX_SHUTDOWN_TIMEOUT).default(10),
     ...providerFields,
     ...limitFields,
     ...dashboardFields,

@@ -28,6 +28,9 @@ export const positive = (unit: string) =>
     z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
   );
 
+export const secondsUpTo = (max: number) =>
+  positive('seconds').pipe(z.number().max(max, `must be at most ${max} seconds`));
+
 const KEY_FORM = /^[A-Za-z0-9+/]{43}=$/;
 
 /** Keys of 32 bytes in base64, separated by commas. */
