@@ -60,7 +60,12 @@ const environmentSchema = z
     ROUTING_RULES_FILE: z.string().min(1).optional(),
     ROUTING_METADATA_KEY: z.string().min(1).max(40).optional(),
     SESSION_TTL: secondsUpTo(MAX_SESSION_TTL).default(86_400),
-    WEBHOOK_URL: url.optional(),
+    WEBHOOK_URL: url
+      .refine((value) => {
+        const { username = '', password = '' } = URL.parse(value) ?? {};
+        return username + password === '';
+      }, 'must have no user name or password: the signature authenticates deliveries')
+      .optional(),
     WEBHOOK_SECRET: z
       .string()
       .refine(isWebhookSecret, 'must be whsec_ followed by base64 of 24 to 64 random bytes')

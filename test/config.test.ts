@@ -232,6 +232,7 @@ describe('the error for invalid settings', () => {
     ['SESSION_TTL', [...SECONDS, '315360001'], /seconds/],
     ['SANDBOX_SETTLEMENT_DELAY', ['never', '0.5', '2592001'], /seconds/],
     ['WEBHOOK_URL', ['shop.example'], /http or https URL/],
+    ['WEBHOOK_URL', ['https://user:secret@shop.example', 'https://user@shop.example'], /no user name or password/],
     ['WEBHOOK_SECRET', ['secret'], /whsec_/],
     ['WEBHOOK_SECRET', [23, 65].map((size) => `whsec_${Buffer.alloc(size).toString('base64')}`), /24 to 64/],
     ['WEBHOOK_ENVIRONMENT', ['test'], /sandbox/],
