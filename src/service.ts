@@ -76,10 +76,10 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   const urls = urlsOf(config, localUrl);
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
   const { configured, instances, routes } = instancesOf(config, surroundings.providers);
-  const webhooks = webhookDepsOf(config, surroundings);
   const telemetry = await createTelemetry(config, log);
   const opening = { telemetry, random, begun };
   const { store, database, realNow, testClock } = await openDatabase(config, surroundings, opening);
+  const webhooks = webhookDepsOf(config, surroundings);
   const now = () => store.now();
   const { simulator, sandbox } = createSandbox(config, surroundings, { database, now, realNow, localUrl, urls });
   const newId = createIdSource(now, randomBytes);

@@ -11,7 +11,10 @@ import { dirname } from 'node:path';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { DatabaseSettings } from '../store/open.ts';
 
-/** Creates the webhook dependencies from the settings. Throws if the key file cannot be read. */
+/**
+ * Creates the webhook dependencies from the settings. Throws if the key file cannot be read; call it after the database was opened,
+ * whose error names the setting if the whole folder cannot be read.
+ */
 export function webhookDepsOf(
   config: Config,
   { clock, randomBytes, log }: { clock: Clock; randomBytes: RandomBytes; log: Deps['log'] },

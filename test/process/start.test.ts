@@ -52,6 +52,14 @@ describe('the service process at its start', { concurrency: 2 }, () => {
     assert.match(metrics, new RegExp(`METRICS_${message}`));
   });
 
+  it('the error for a database folder that cannot be read names DATABASE_URL', async () => {
+    using folder = temporaryFolder();
+    writeFileSync(folder.path('file'), '');
+    const database = `sqlite:${folder.path('file')}/a.db`;
+    const line = await startError({ DATABASE_URL: database, PORT: '0' });
+    assert.ok(line.startsWith(`Tillway cannot start: DATABASE_URL ${database}: `), line);
+  });
+
   /** The only line on stderr of a process whose start must fail. */
   async function startError(variables: Record<string, string>): Promise<string> {
     await using program = startProgram(SERVICE_FILE, variables);
