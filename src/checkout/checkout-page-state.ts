@@ -22,7 +22,7 @@ export interface MethodOption {
 
 /** Last failed attempt of a buyer who may try again. */
 export interface FailedAttempt {
-  /** `declined` for every code that a provider reports. */
+  /** `declined` for every code that a provider reports; `amount_mismatch` while a wrong amount is held. */
   reason: 'declined' | Exclude<FailureCode, DeclineCode>;
   triesLeft: number;
   minutesLeft: number;
@@ -63,8 +63,18 @@ export type CheckoutState =
   | { name: 'mismatched'; attempt: CurrentAttempt; wrongMoney: WrongMoney }
   /** The buyer pays by a transfer from their own wallet. */
   | { name: 'transfer'; attempt: CurrentAttempt; transfer: Transfer }
-  /** `surplus`: further real payments for the same session. `excess`: money above the total, about which the merchant decides. */
-  | { name: 'paid'; payment: Payment; method: string; surplus: Surplus[]; excess: Cents }
+  /**
+   * `surplus`: further real payments for the same session. `excess`: money above the total, about which the merchant decides.
+   * `wrongMoney`: a wrong amount that arrived for another payment.
+   */
+  | {
+      name: 'paid';
+      payment: Payment;
+      method: string;
+      surplus: Surplus[];
+      excess: Cents;
+      wrongMoney: WrongMoney | null;
+    }
   /** `certain`: every provider reported that it took no money, so no late money is expected. */
   | { name: 'failed'; certain: boolean; wrongMoney: WrongMoney | null }
   | { name: 'expired' };
@@ -164,16 +174,18 @@ function stateOfPaid(checkout: Checkout, { routes, providers }: MethodDeps): Che
       kind === 'amount_mismatch' && status === 'open' && paymentId === payment.id && expected === 0,
   );
   const method = route?.payerLabel ?? payment.route.label;
-  return { name: 'paid', payment, method, surplus, excess: excess?.received ?? 0 };
+  const wrongMoney = wrongMoneyOf(checkout.discrepancies.filter(({ paymentId }) => paymentId !== payment.id));
+  return { name: 'paid', payment, method, surplus, excess: excess?.received ?? 0, wrongMoney };
 }
 
-function stateOfAttempt({ session, discrepancies }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
+function stateOfAttempt(checkout: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
+  const { session, discrepancies } = checkout;
   const route = routes.find(({ id }) => id === payment.route.id);
   const attempt: CurrentAttempt = {
     payment,
     provider: route?.integrationLabel ?? payment.route.label,
     eta: etaOf(payment, route),
-    canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(payment),
+    canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(checkout, payment),
   };
   const wrongMoney = wrongMoneyOf(discrepancies.filter(({ paymentId }) => paymentId === payment.id));
   if (wrongMoney !== null) return { name: 'mismatched', attempt, wrongMoney };
@@ -209,12 +221,13 @@ function offReasons({ router }: MethodDeps): string[] {
   return Array.from(byReason, ([reason, views]) => `${views.map(({ route }) => route.id).join(', ')}: ${reason}`);
 }
 
-function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {
+function setbackOf({ session, payments, discrepancies }: Checkout, now: Instant): FailedAttempt | null {
   const last = payments.at(-1);
   if (!last?.failureCode) return null;
   const left = (session.retryUntil ?? now) - now;
+  const reason = isDecline(last.failureCode) ? 'declined' : last.failureCode;
   return {
-    reason: isDecline(last.failureCode) ? 'declined' : last.failureCode,
+    reason: wrongMoneyOf(discrepancies) === 'held' ? 'amount_mismatch' : reason,
     triesLeft: MAX_ATTEMPTS - session.attempts,
     minutesLeft: Math.max(1, Math.ceil(left / MINUTE_MS)),
   };

@@ -31,8 +31,8 @@ const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }>
   },
   timed_out: { title: 'That payment was not confirmed in time', text: 'We have not received any money.' },
   amount_mismatch: {
-    title: 'That payment was not confirmed in time',
-    text: 'A different amount has arrived. Ask the merchant about it before you pay again.',
+    title: 'A different amount has arrived',
+    text: 'Ask the merchant about it before you pay again.',
   },
   superseded: { title: 'Choose how to pay', text: '' },
 };

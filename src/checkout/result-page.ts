@@ -1,3 +1,4 @@
+import type { WrongMoney } from '../domain/discrepancy.ts';
 import { type Cents, formatUsd } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
@@ -16,7 +17,7 @@ import type { CheckoutState } from './checkout-page-state.ts';
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
 
-export function renderPaid(shop: Shop, session: Session, { payment, method, surplus, excess }: Paid): Html {
+export function renderPaid(shop: Shop, session: Session, { payment, method, surplus, excess, wrongMoney }: Paid): Html {
   const refunded = payment.ledgerStatus === 'refunded';
   const total = formatUsd(payment.fees.total);
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
@@ -24,12 +25,13 @@ export function renderPaid(shop: Shop, session: Session, { payment, method, surp
     ${heading(refunded ? 'Payment refunded' : 'Payment received', { icon: 'check', mood: 'good' })}
     ${introduction(refunded ? html`${total} is on its way back to you from ${merchant}.` : html`Thank you. You paid ${total} to ${merchant}.`)}
     ${surplus.map((one) => renderSurplus(one, merchant))} ${excess > 0 && renderExcess(excess, merchant)}
+    ${wrongMoney !== null && renderWrongMoney(wrongMoney, merchant)}
     <dl class="sums">${renderProduct(session)} ${renderSums(payment.fees)}</dl>
     <dl class="facts">
       ${fact('Paid by', html`<bdi class="email">${session.customerEmail}</bdi>`)}
       ${fact('Paid with', html`<bdi>${method}</bdi>`)} ${fact('Reference', payment.id, true)}
     </dl>
-    ${returnPart(shop, session, !refunded && surplus.length === 0 && excess === 0)}
+    ${returnPart(shop, session, !refunded && surplus.length === 0 && excess === 0 && wrongMoney === null)}
   </div>`;
 }
 
@@ -113,6 +115,12 @@ function renderSurplus({ payment: { fees, ledgerStatus }, isManual }: Paid['surp
 /** Notice about money above the total, about which the merchant decides. */
 function renderExcess(excess: Cents, merchant: Html): Html {
   return notice(html`${formatUsd(excess)} more than the total arrived. Ask ${merchant} to send it back.`);
+}
+
+/** Notice about a wrong amount that arrived for an earlier or a later payment of the same order. */
+function renderWrongMoney(wrongMoney: WrongMoney, merchant: Html): Html {
+  const next = wrongMoney === 'held' ? html`Ask ${merchant} to send it back.` : html`${merchant} has refunded it.`;
+  return notice(html`Another payment arrived with a different amount. ${next}`);
 }
 
 function notice(text: Html): Html {

@@ -16,6 +16,7 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
+import { wrongMoneyOf } from './discrepancy.ts';
 import { type Failure, TIMED_OUT } from './failure.ts';
 import { costPosting, settledPosting } from './ledger.ts';
 import type { Cents } from './money.ts';
@@ -105,17 +106,18 @@ export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: I
 }
 
 /**
- * True if the buyer may abandon the attempt. If the provider has not accepted the handoff yet, or the money is on its way, the buyer
- * could pay twice.
+ * True if the buyer may abandon the attempt. If the provider has not accepted the handoff yet, the money is on its way, or a wrong
+ * amount has arrived and is held, the buyer could pay twice.
  */
-export function canAbandon({ providerReference, expectedBy }: Payment): boolean {
-  return providerReference !== null && expectedBy === null;
+export function canAbandon({ discrepancies }: Checkout, { id, providerReference, expectedBy }: Payment): boolean {
+  const own = discrepancies.filter(({ paymentId }) => paymentId === id);
+  return providerReference !== null && expectedBy === null && wrongMoneyOf(own) !== 'held';
 }
 
 /** Ends the current attempt for a buyer who wants to choose another payment method. */
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
-  if (!payment || !canAbandon(payment)) return unchanged(checkout, 'ignored');
+  if (!payment || !canAbandon(checkout, payment)) return unchanged(checkout, 'ignored');
   const failed = failPayment(checkout, payment, payment.decline ?? ABANDONED, now);
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }

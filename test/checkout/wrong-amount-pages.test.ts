@@ -77,3 +77,30 @@ test('the pages of a timed-out payment with a wrong amount follow its refund', a
   assert.match(text, /A different amount arrived, and Demo merchant has refunded it\. This checkout is closed/);
   assert.doesNotMatch(text, /not received any money/);
 });
+
+test('a form of an old page does not abandon a payment whose wrong amount is held', async () => {
+  const id = await payWrongAmount();
+  await stage.submit(id, 'switch');
+  assert.match(await buyerText(id), /A different amount has arrived Ask Demo merchant about it before you pay again/);
+  assert.equal((await deps.store.checkout(id))!.payments[0]!.status, 'pending');
+});
+
+test('the pages of later attempts report the wrong amount of an abandoned payment', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  await stage.submit(id, 'switch');
+  const version = await versionOf(id);
+  const [first] = (await deps.store.checkout(id))!.payments;
+  await providerSays(service, id, 'paid', { paymentId: first!.id, amount: 100 });
+  assert.notEqual(await versionOf(id), version, 'an open page reloads');
+  assert.match(await buyerText(id), /A different amount has arrived.*before you pay again\. You can try/);
+
+  await stage.start(id);
+  await stage.report(id, 'paid');
+  assert.match(
+    await buyerText(id),
+    /Another payment arrived with a different amount\. Ask Demo merchant to send it back/,
+  );
+  await refundWrongAmount(id);
+  assert.match(await buyerText(id), /Another payment arrived with a different amount\. Demo merchant has refunded it/);
+});

@@ -85,8 +85,8 @@ describe('a payment with an expected payment date', () => {
 
   test('the buyer cannot leave a payment that has an expected payment date, nor abandon its checkout', () => {
     const checkout = apply(handedOff(), 'provider_pending', { expectedBy: NOW + DAY }).next;
-    assert.equal(canAbandon(firstOf(handedOff())), true);
-    assert.equal(canAbandon(firstOf(checkout)), false);
+    assert.equal(canAbandon(handedOff(), firstOf(handedOff())), true);
+    assert.equal(canAbandon(checkout, firstOf(checkout)), false);
     assert.equal(abandonAttempt(checkout, NOW).next, checkout);
     assert.equal(abandonCheckout(checkout, NOW).next, checkout);
   });
