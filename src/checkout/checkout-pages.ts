@@ -74,8 +74,9 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     const { params, query } = request;
     const isPreview = query.preview === '1' && isId(params.id, 'chk') && !(await deps.store.checkout(params.id));
     if (isPreview) return show(reply, shop, PREVIEW_PAGE);
-    const arrival = { notice: readNotice(query.notice), isReturned: query.returned === '1' };
-    return show(reply, shop, await pageOf(deps, shop, await checkoutOf(deps, request), arrival));
+    const checkout = await checkoutOf(deps, request);
+    const isReturned = query.returned === String(checkout.session.attempts);
+    return show(reply, shop, await pageOf(deps, shop, checkout, { notice: readNotice(query.notice), isReturned }));
   });
 
   scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
@@ -103,7 +104,8 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     const checkout = await checkoutOf(deps, request);
     const payment = pendingPayment(checkout);
     if (payment) await queueReturn(deps, payment);
-    return seeOther(reply, `${shop.paths.checkout(checkout.session.id)}?returned=1`);
+    const { id, attempts } = checkout.session;
+    return seeOther(reply, `${shop.paths.checkout(id)}?returned=${attempts}`);
   });
 
   scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN_PAGE, 404));
@@ -163,7 +165,10 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
   }
 }
 
-/** Query of a visit. `isReturned`: the provider sent the buyer back as if the payment succeeded, which does not prove it. */
+/**
+ * Query of a visit. `isReturned`: the provider sent the buyer back from the current attempt as if the payment succeeded, which does not
+ * prove it. The browser history can hold the address of an earlier attempt.
+ */
 interface Arrival {
   notice?: Notice | null;
   isReturned?: boolean;

@@ -140,6 +140,16 @@ test('the page for a buyer who returns from the provider does not link to the pr
   assert.match((await get(`${states.get('paid')!}?returned=1`)).text, /Payment received/);
 });
 
+test('the address at which a buyer returned from an earlier attempt shows the current attempt', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  await stage.report(id, 'failed');
+  await stage.start(id);
+  assert.match((await get(`${stage.url(id)}?returned=1`)).text, /Continue at/);
+  const back = await get(`${stage.url(id)}/back`);
+  assert.doesNotMatch((await get(new URL(back.headers.get('location')!, stage.url(id)).href)).text, /Continue at/);
+});
+
 test('cancelling closes a started checkout and leaves a checkout without a payment open', async () => {
   const fresh = await stage.create();
   assert.equal((await stage.submit(fresh, 'cancel')).location, `/checkout/${fresh}?notice=kept_open`);
