@@ -1,9 +1,7 @@
 import { callbackUrl, checkoutUrl } from '../contract/session-contract.ts';
 import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import { acceptHandoff, markHandoffUncertain, rejectHandoff, startAttempt } from '../domain/checkout.ts';
-import type { Cents } from '../domain/money.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
-import type { RouteKind } from '../domain/route.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
@@ -23,16 +21,15 @@ export type StartedPayment =
   /** The customer is blocked or erased. */
   | { outcome: 'not_taken' };
 
+/** Payment method that the buyer chose, and the total in cents that the page showed for it. */
+type Choice = Pick<AttemptRequest, 'kind' | 'acceptedTotal'>;
+
 /**
  * Starts an attempt with the payment method that the buyer chose, having seen `acceptedTotal` (cents). The router chooses the
  * route. If a provider certainly does not have the payment, the attempt fails over to the next route that does not cost the buyer
  * more. The attempt and the decision are durable before the handoff, and no transaction is open during the handoff.
  */
-export function startPayment(
-  deps: Deps,
-  sessionId: string,
-  choice: { kind: RouteKind; acceptedTotal: Cents },
-): Promise<StartedPayment> {
+export function startPayment(deps: Deps, sessionId: string, choice: Choice): Promise<StartedPayment> {
   const attributes = { 'tillway.session.id': sessionId };
   return traced(deps.tracing, { name: 'startPayment', attributes }, async (span) => {
     const started = await start(deps, sessionId, choice, true);
@@ -47,7 +44,7 @@ export function startPayment(
 async function start(
   deps: Deps,
   sessionId: string,
-  choice: { kind: RouteKind; acceptedTotal: Cents },
+  choice: Choice,
   mayProbe: boolean,
 ): Promise<StartedPayment | 'probe_taken'> {
   const before = foundSession(await deps.store.checkout(sessionId), sessionId);
@@ -80,7 +77,7 @@ async function start(
       return handOffUntilTaken(deps, started.checkout, request, chosen);
     // A second click, or another tab: the buyer continues with the attempt in progress.
     case 'in_progress':
-      return { outcome: 'continue', url: pendingPayment(started.checkout)?.providerUrl ?? null };
+      return { outcome: 'continue', url: urlOfSameChoice(started.checkout, choice) };
     case 'already_paid':
       return { outcome: 'already_paid' };
     case 'duplicate':
@@ -121,7 +118,7 @@ async function handOffUntilTaken(
       const taken = await commitDecision(deps, checkout, (now) => acceptHandoff(now, { paymentId, reference, url }));
       // The payment failed during the handoff and is cancelled at the provider. The buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
-      return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };
+      return { outcome: 'continue', url: isLate ? urlOfSameChoice(taken.checkout, first) : url };
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
@@ -147,7 +144,7 @@ async function handOffUntilTaken(
     );
     // During the handoff, the provider reported on the payment or the buyer abandoned it.
     if (failed.outcome === 'ignored') {
-      return { outcome: 'continue', url: pendingPayment(failed.checkout)?.providerUrl ?? null };
+      return { outcome: 'continue', url: urlOfSameChoice(failed.checkout, first) };
     }
     if (failed.outcome !== 'failed_over' || typeof next === 'string') {
       return { outcome: next === 'fee_changed' ? 'fee_changed' : 'refused' };
@@ -156,6 +153,15 @@ async function handOffUntilTaken(
     checkout = failed.checkout;
     chosen = next;
   }
+}
+
+/**
+ * URL at which the buyer continues with the attempt in progress; null if that attempt has another payment method or a higher total
+ * than the buyer chose. The page of the checkout then shows its total, and the buyer can choose another payment method.
+ */
+function urlOfSameChoice(checkout: Checkout, { kind, acceptedTotal }: Choice): string | null {
+  const payment = pendingPayment(checkout);
+  return payment?.route.kind === kind && payment.fees.total <= acceptedTotal ? payment.providerUrl : null;
 }
 
 function attemptOn({ providers }: Deps, ids: ReturnType<typeof newAttemptIds>, { known, isProbe }: ChosenRoute) {

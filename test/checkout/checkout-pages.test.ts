@@ -93,7 +93,15 @@ test('paying redirects to the provider through a page of the checkout', async ()
   assert.ok(text.includes(`href="${fake.pageUrl}?back=`));
   assert.match(textOf(text), /You pay \$49\.99 there/);
   // A second click gets the same redirect.
-  assert.deepEqual(await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '9999' }), paid);
+  assert.deepEqual(await stage.submit(id, 'pay', { kind: 'card', total_card: '4999' }), paid);
+});
+
+test('an old page does not lead to the provider of another payment method than the buyer chose', async () => {
+  const id = await stage.create();
+  await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '5024' });
+  const toCheckout = { status: 303, location: `/checkout/${id}` };
+  assert.deepEqual(await stage.submit(id, 'pay', { kind: 'card', total_card: '9999' }), toCheckout);
+  assert.match(textOf((await get(stage.url(id))).text), /\$50\.24.*Continue at.*Choose another way to pay/);
 });
 
 test('the checkout page shows a notice if a payment cannot start', async () => {
