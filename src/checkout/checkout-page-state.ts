@@ -2,7 +2,7 @@ import { contextsOf, lastCard } from '../domain/payment-contexts.ts';
 import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
-import { type WrongMoney, wrongMoneyOf } from '../domain/discrepancy.ts';
+import { type WrongMoney, wrongMoneyFor, wrongMoneyOf } from '../domain/discrepancy.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout, Instant, Payment } from '../domain/records.ts';
@@ -179,15 +179,14 @@ function stateOfPaid(checkout: Checkout, { routes, providers }: MethodDeps): Che
 }
 
 function stateOfAttempt(checkout: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
-  const { session, discrepancies } = checkout;
   const route = routes.find(({ id }) => id === payment.route.id);
   const attempt: CurrentAttempt = {
     payment,
     provider: route?.integrationLabel ?? payment.route.label,
     eta: etaOf(payment, route),
-    canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(checkout, payment),
+    canSwitch: checkout.session.attempts < MAX_ATTEMPTS && canAbandon(checkout, payment),
   };
-  const wrongMoney = wrongMoneyOf(discrepancies.filter(({ paymentId }) => paymentId === payment.id));
+  const wrongMoney = wrongMoneyFor(checkout, payment);
   if (wrongMoney !== null) return { name: 'mismatched', attempt, wrongMoney };
   if (payment.expectedBy !== null) return { name: 'processing', attempt };
   if (payment.providerUrl === null) return { name: 'confirming', attempt };

@@ -16,7 +16,7 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
-import { wrongMoneyOf } from './discrepancy.ts';
+import { wrongMoneyFor } from './discrepancy.ts';
 import { type Failure, TIMED_OUT } from './failure.ts';
 import { costPosting, settledPosting } from './ledger.ts';
 import type { Cents } from './money.ts';
@@ -109,9 +109,9 @@ export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: I
  * True if the buyer may abandon the attempt. If the provider has not accepted the handoff yet, the money is on its way, or a wrong
  * amount has arrived and is held, the buyer could pay twice.
  */
-export function canAbandon({ discrepancies }: Checkout, { id, providerReference, expectedBy }: Payment): boolean {
-  const own = discrepancies.filter(({ paymentId }) => paymentId === id);
-  return providerReference !== null && expectedBy === null && wrongMoneyOf(own) !== 'held';
+export function canAbandon(checkout: Checkout, payment: Payment): boolean {
+  const { providerReference, expectedBy } = payment;
+  return providerReference !== null && expectedBy === null && wrongMoneyFor(checkout, payment) !== 'held';
 }
 
 /** Ends the current attempt for a buyer who wants to choose another payment method. */

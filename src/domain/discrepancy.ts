@@ -42,6 +42,11 @@ export function wrongMoneyOf(discrepancies: readonly Discrepancy[]): WrongMoney 
   return wrong.some(({ resolution }) => resolution === 'refunded') ? 'refunded' : null;
 }
 
+/** State of the wrong money that arrived for one payment. */
+export function wrongMoneyFor({ discrepancies }: Checkout, { id }: Payment): WrongMoney | null {
+  return wrongMoneyOf(discrepancies.filter(({ paymentId }) => paymentId === id));
+}
+
 /** Fields of a new, undecided discrepancy. */
 export function openDiscrepancy(session: Session, provider: string, created: Instant) {
   return {

@@ -1,5 +1,6 @@
 import { abandonAttempt, canAbandon, abandonCheckout } from '../domain/checkout.ts';
 import { MAX_ATTEMPTS, pendingPayment, unchanged } from '../domain/checkout-state.ts';
+import { wrongMoneyFor } from '../domain/discrepancy.ts';
 import type { PaymentState } from '../domain/provider-report.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -32,7 +33,7 @@ export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt
   const isCurrent = checkout.session.attempts === attempt && attempt < MAX_ATTEMPTS;
   if (!payment || !isCurrent || !canAbandon(checkout, payment)) return { checkout, goesOn: false };
 
-  if (!(await stop(deps, payment))) {
+  if (!(await stop(deps, payment, wrongMoneyFor(checkout, payment) === 'refunded'))) {
     const current = (await deps.store.checkout(sessionId))!;
     return { checkout: current, goesOn: pendingPayment(current)?.id === payment.id };
   }
@@ -52,10 +53,10 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
 
 /**
  * True if no money can arrive after a cancellation: the provider has closed the payment, or its page stays open, but only a
- * capture by this service would take money.
+ * capture by this service would take money. A payment that was paid in a wrong amount takes no more money.
  */
-function isStopped({ traits, capture }: Provider, state: PaymentState): boolean {
-  if (state === 'failed') return true;
+function isStopped({ traits, capture }: Provider, state: PaymentState, isRefunded: boolean): boolean {
+  if (state === 'failed' || (state === 'paid' && isRefunded)) return true;
   return (
     traits.cancel === 'holds' && capture !== undefined && (state === 'awaiting_buyer' || state === 'requires_capture')
   );
@@ -63,9 +64,9 @@ function isStopped({ traits, capture }: Provider, state: PaymentState): boolean 
 
 /**
  * Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. If the
- * provider reports a decline, the decline is the cause of the failure.
+ * provider reports a decline, the decline is the cause of the failure. `isRefunded`: its wrong amount was refunded.
  */
-async function stop(deps: Deps, payment: Payment): Promise<boolean> {
+async function stop(deps: Deps, payment: Payment, isRefunded: boolean): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;
   try {
@@ -77,7 +78,7 @@ async function stop(deps: Deps, payment: Payment): Promise<boolean> {
     if (state === 'paid' || isDeclined) {
       await applyReport(deps, provider, payment, answer.report);
     }
-    return isStopped(provider, state);
+    return isStopped(provider, state, isRefunded);
   } catch (error) {
     deps.log.warn(
       { err: error, paymentId: payment.id, provider: provider.id },

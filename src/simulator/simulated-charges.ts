@@ -82,11 +82,13 @@ export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promis
   });
 }
 
-/** Cancels the charge at the request of the gateway. If the charge is already captured, reports the capture again. */
+/** Cancels the charge at the request of the gateway, also if only a refunded part was captured. If it is captured, reports that again. */
 export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void> {
   return changeCharge(deps, charge, (current) => {
-    const { status } = current;
-    if (status === 'open' || status === 'pending') return [updateCharge({ ...current, status: 'cancelled' }, current)];
+    const { status, captured, total } = current;
+    const isReturned = status === 'refunded' && captured < total;
+    if (status === 'open' || status === 'pending' || isReturned)
+      return [updateCharge({ ...current, status: 'cancelled' }, current)];
     return status === 'paid' ? queueUpdate(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
   });
 }

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { applyReport } from '../../src/operations/apply-signal.ts';
 import { aReport, applySandboxSignal, settlementSignal } from '../fixtures/provider-reports.ts';
+import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
@@ -101,6 +102,16 @@ async function bookedAsPaid(paymentId: string | null): Promise<Record<string, nu
 }
 
 describe('discrepancies about a wrong received amount', () => {
+  test('after the refund of a wrong amount, the buyer pays by another payment', async () => {
+    const { session, id } = await payTooLittle();
+    await resolve(id, 'refund');
+    await service.pass(0);
+    assert.equal((await chooseAnotherMethod(service.service.deps, session, 1)).goesOn, false);
+    await attempt(service, session, 'card', 'paid');
+    await service.pass(0);
+    assert.equal((await stateOf(service, session)).session, 'paid');
+  });
+
   test('discrepancies are listed by kind, status and environment, newest first, with the possible actions', async () => {
     const { session, id } = await payTooLittle();
     const [found] = (await list(`sessionId=${session}`)) as [Discrepancy];

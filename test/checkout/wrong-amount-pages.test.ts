@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-discrepancy.ts';
+import { aKnownPayment } from '../fixtures/provider-reports.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { startStage } from './stage.ts';
 
-const { service, stage, end } = await startStage();
+const { service, fake, stage, end } = await startStage();
+const { inquire } = fake;
 const { deps } = service.service;
 after(end);
 
@@ -61,7 +63,10 @@ test('the pages report the refund of a wrong amount and let the buyer pay again'
   }
   assert.match(await operatorText(id), /A different amount arrived and was refunded\. The buyer can pay again/);
 
+  // The provider still reports the money that it took and refunded.
+  fake.inquire = async (payment) => aKnownPayment(payment.id, { status: 'paid', amount: 100 });
   await stage.submit(id, 'switch');
+  fake.inquire = inquire;
   assert.match(await buyerText(id), /Choose another way to pay.*Continue to pay/);
   await stage.start(id);
   assert.match(await buyerText(id), /Waiting for your payment.*Continue at/);
