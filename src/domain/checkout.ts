@@ -127,8 +127,8 @@ export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'fai
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
   if (!payment) return failCheckout(checkout, checkout, 'failed');
-  // The money is on its way.
-  if (payment.expectedBy !== null) return unchanged(checkout, 'ignored');
+  // The money is on its way, or a wrong amount has arrived.
+  if (payment.expectedBy !== null || wrongMoneyFor(checkout, payment) === 'held') return unchanged(checkout, 'ignored');
   const failed = failPayment(checkout, payment, ABANDONED, now);
   return failCheckout(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }

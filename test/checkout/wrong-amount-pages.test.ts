@@ -83,9 +83,10 @@ test('the pages of a timed-out payment with a wrong amount follow its refund', a
   assert.doesNotMatch(text, /not received any money/);
 });
 
-test('a form of an old page does not abandon a payment whose wrong amount is held', async () => {
+test('a form of an old page ends neither a payment whose wrong amount is held nor its checkout', async () => {
   const id = await payWrongAmount();
   await stage.submit(id, 'switch');
+  await stage.submit(id, 'cancel');
   assert.match(await buyerText(id), /A different amount has arrived Ask Demo merchant about it before you pay again/);
   assert.equal((await deps.store.checkout(id))!.payments[0]!.status, 'pending');
 });
