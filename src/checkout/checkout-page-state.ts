@@ -24,6 +24,8 @@ export interface MethodOption {
 export interface FailedAttempt {
   /** `declined` for every code that a provider reports; `amount_mismatch` while a wrong amount is held. */
   reason: 'declined' | Exclude<FailureCode, DeclineCode>;
+  /** False if money of this or an earlier payment may still arrive. */
+  certain: boolean;
   triesLeft: number;
   minutesLeft: number;
 }
@@ -227,6 +229,7 @@ function setbackOf({ session, payments, discrepancies }: Checkout, now: Instant)
   const reason = isDecline(last.failureCode) ? 'declined' : last.failureCode;
   return {
     reason: wrongMoneyOf(discrepancies) === 'held' ? 'amount_mismatch' : reason,
+    certain: payments.every(isCertain),
     triesLeft: MAX_ATTEMPTS - session.attempts,
     minutesLeft: Math.max(1, Math.ceil(left / MINUTE_MS)),
   };

@@ -21,9 +21,10 @@ type Choose = Extract<CheckoutState, { name: 'choose' }>;
 type NoMethod = Extract<CheckoutState, { name: 'no_method' }>;
 type NotTaken = Extract<CheckoutState, { name: 'not_taken' }>;
 
+const NOT_CHARGED = 'You have not been charged.';
 const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }> = {
-  declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
-  handoff_refused: { title: 'Try again or pay another way', text: 'You have not been charged.' },
+  declined: { title: 'That payment did not go through', text: NOT_CHARGED },
+  handoff_refused: { title: 'Try again or pay another way', text: NOT_CHARGED },
   // The buyer may have approved the payment at the last moment. The money then counts, and the order is paid.
   abandoned: {
     title: 'Choose another way to pay',
@@ -58,7 +59,7 @@ export function renderChoose(shop: Shop, session: Session, state: Choose, notice
 
 /** The page if no payment method is available. */
 export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, notice: Notice | null): Html {
-  const before = state.setback && `${SETBACKS[state.setback.reason].text} `;
+  const before = state.setback && `${textOf(state.setback)} `;
   const content = html`${renderNotice(notice)}
     ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
     ${introduction(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
@@ -78,13 +79,19 @@ export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: No
   return renderColumns(session, null, content);
 }
 
+/** After an uncertain payment, no later failure proves that the buyer was not charged. */
+function textOf({ reason, certain }: FailedAttempt): string {
+  const { text } = SETBACKS[reason];
+  return text === NOT_CHARGED && !certain ? SETBACKS.abandoned.text : text;
+}
+
 function renderOpening(setback: FailedAttempt | null): Html {
   if (!setback) return heading('Choose how to pay');
-  const { title, text } = SETBACKS[setback.reason];
+  const { title } = SETBACKS[setback.reason];
   const { triesLeft, minutesLeft } = setback;
   const tries = triesLeft === 1 ? 'once more' : `${triesLeft} more times`;
   const minutes = minutesLeft === 1 ? 'minute' : `${minutesLeft} minutes`;
-  return html`${heading(title)} ${introduction(`${text} You can try ${tries} within the next ${minutes}.`)}`;
+  return html`${heading(title)} ${introduction(`${textOf(setback)} You can try ${tries} within the next ${minutes}.`)}`;
 }
 
 function renderMethod({ kind, label, eta, fees }: MethodOption, chosen: boolean): Html {

@@ -211,6 +211,13 @@ test('pages state that nothing was charged only if that is certain', async () =>
     /A second payment of \$49\.99 arrived too\. It is being refunded in full/,
   );
   assert.doesNotMatch(textOf(await page('switched')), /You have not been charged/);
+  const id = await stage.create();
+  await stage.start(id);
+  await stage.submit(id, 'switch');
+  await stage.start(id);
+  await stage.report(id, 'failed');
+  const declined = textOf((await get(stage.url(id))).text);
+  assert.match(declined, /did not go through We have stopped the earlier payment\. If you had approved it/);
 });
 
 test('final pages link back to the merchant with session and status', async () => {
