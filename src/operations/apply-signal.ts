@@ -62,23 +62,24 @@ export function applyReport(
   return applyAnswer(deps, provider, { about: 'payment', ref: { sessionId, paymentId }, report });
 }
 
-async function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
+async function applyTo(deps: Deps, named: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
   const { signal } = received;
+  if (signal.about === 'payment') return applyPaymentSignal(deps, named, { ...received, signal });
+  const subject = await withReportedMoney(deps, named, received);
   switch (signal.about) {
-    case 'payment':
-      return applyPaymentSignal(deps, subject, { ...received, signal });
     case 'refund':
       return applyRefundSignal(deps, subject, { ...received, signal });
     case 'settlement':
-      return applySettlementSignal(deps, await withReportedMoney(deps, subject, received), { ...received, signal });
+      return applySettlementSignal(deps, subject, { ...received, signal });
     case 'reversal':
       return applyReversalSignal(deps, subject, { ...received, signal });
   }
 }
 
 /**
- * The subject of a payout report. A provider reports a payout once, and only of money that it has taken. If the report about that money
- * was lost or arrives later, the provider is asked for it first; the sender repeats the payout report if the provider does not answer.
+ * The subject of a report on a payout, a refund or a dispute. Such a report can arrive once only, and is about money that the provider
+ * has taken. If the report on that money was lost or arrives later, the provider is asked for it first. If the provider does not answer,
+ * the sender repeats its report.
  */
 async function withReportedMoney(
   deps: Deps,

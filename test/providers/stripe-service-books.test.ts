@@ -204,3 +204,37 @@ test("`assertBooks` detects a cent that is missing in Stripe's balance", async (
   movement!.net -= 1;
   await assert.rejects(stage.assertBooks(), /Expected values to be strictly deep-equal/);
 });
+
+describe('a bank debit that is paid after its time-out, without a callback about the payment', () => {
+  async function paidLate(context: TestContext) {
+    const stage = await openStripeStage(context);
+    const debit = await stage.start('local');
+    stage.stripe.startDebit(debit.reference);
+    await stage.pass();
+    stage.stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
+    for (let day = 0; day <= 14; day++) await stage.pass(DAY);
+    assert.equal((await stage.payment(debit)).status, 'failed');
+    stage.stripe.finishDebit(debit.reference);
+    stage.stripe.sendingOf = () => ({ times: 1, delayMs: 0 });
+    return { stage, debit, intent: stage.intentOf(debit) };
+  }
+
+  test('a dispute of it is booked', async (context) => {
+    const { stage, debit, intent } = await paidLate(context);
+    stage.stripe.withdrawFunds(stage.stripe.openDispute(intent).id);
+    await stage.pass();
+    const { status, reversed } = await stage.payment(debit);
+    assert.deepEqual([status, reversed], ['paid', 4999]);
+    await stage.assertBooks();
+  });
+
+  test("a refund of it in Stripe's dashboard is recorded", async (context) => {
+    const { stage, debit, intent } = await paidLate(context);
+    stage.stripe.refundInDashboard(intent, 1000);
+    await stage.pass();
+    const { status, refunded } = await stage.payment(debit);
+    assert.deepEqual([status, refunded], ['paid', 1000]);
+    assert.deepEqual(await stage.api.list<Discrepancy>('discrepancies'), []);
+    await stage.assertBooks();
+  });
+});
