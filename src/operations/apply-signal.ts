@@ -3,7 +3,7 @@ import { unchanged } from '../domain/checkout-state.ts';
 import { type UnstartedRecords, applyProviderEvent } from '../domain/provider-event.ts';
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import { type PaymentState, type ProviderReport, centsOfUnits } from '../domain/provider-report.ts';
-import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from '../domain/records.ts';
+import { CURRENCY, type Checkout, type Instant, type ProviderStatus } from '../domain/records.ts';
 import type { PaymentRef, Provider, Signal } from '../providers/provider.ts';
 import { traced } from '../telemetry/tracing.ts';
 import {
@@ -52,16 +52,6 @@ export function applyAnswer(
   return applySignal(deps, { provider, environment, eventId, signal, body });
 }
 
-/** Applies a provider's report on a payment, from an inquiry or a capture. */
-export function applyReport(
-  deps: Deps,
-  provider: Provider,
-  { id: paymentId, sessionId }: Payment,
-  report: ProviderReport,
-) {
-  return applyAnswer(deps, provider, { about: 'payment', ref: { sessionId, paymentId }, report });
-}
-
 async function applyTo(deps: Deps, named: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
   const { signal } = received;
   if (signal.about === 'payment') return applyPaymentSignal(deps, named, { ...received, signal });
@@ -92,7 +82,11 @@ async function withReportedMoney(
   if (!provider || !isOwn || payment.status === 'paid') return subject;
   const answer = await provider.inquire(payment);
   if (typeof answer === 'string' || answer.report.state !== 'paid') return subject;
-  await applyReport(deps, provider, payment, answer.report);
+  await applyAnswer(deps, provider, {
+    about: 'payment',
+    ref: { sessionId, paymentId: payment.id },
+    report: answer.report,
+  });
   return { sessionId, paymentId, payment };
 }
 

@@ -4,10 +4,10 @@ import { wrongMoneyFor } from '../domain/discrepancy.ts';
 import type { PaymentState } from '../domain/provider-report.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
-import { applyReport } from './apply-signal.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
+import { applyReport } from './provider-hints.ts';
 
 // Time limit of each request to the provider, because the buyer waits.
 const ASK_MS = 2500;

@@ -1,8 +1,9 @@
 import type { SignalOrigin } from '../domain/provider-message.ts';
-import type { Hint } from '../domain/provider-report.ts';
+import type { Hint, ProviderReport } from '../domain/provider-report.ts';
 import type { Instant, Payment } from '../domain/records.ts';
 import type { CallbackHint, HintAnswer, Provider } from '../providers/provider.ts';
 import type { QueuedHint } from '../store/tables/provider-tables.ts';
+import type { AppliedSignal } from './apply-message.ts';
 import { applyAnswer } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
 import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
@@ -41,12 +42,28 @@ export async function queueHints(deps: Deps, origin: SignalOrigin, hints: readon
 
 /** Queues a hint about a payment whose buyer came back from the provider. Each payment has one such row, however often the page loads. */
 export async function queueReturn(deps: Deps, payment: Payment): Promise<void> {
+  if (payment.status === 'pending') await queueQuery(deps, payment, `return_${payment.id}`);
+}
+
+async function queueQuery(deps: Deps, payment: Payment, eventId: string): Promise<void> {
   const provider = deps.providers.get(payment.route.provider);
-  const about = payment.status === 'pending' ? provider?.returnHint?.(payment) : undefined;
+  const about = provider?.returnHint?.(payment);
   if (!provider || !about) return;
   const { id, environment } = provider;
-  const hint = queued({ provider: id, environment }, { ...about, eventId: `return_${payment.id}` }, deps.now());
+  const hint = queued({ provider: id, environment }, { ...about, eventId }, deps.now());
   await deps.store.commit([{ type: 'hint_renewed', hint }]);
+}
+
+/** Applies a provider's report on a payment, from an inquiry or a capture. If it lacks the provider's charge, a hint queries it later. */
+export async function applyReport(
+  deps: Deps,
+  provider: Provider,
+  payment: Payment,
+  report: ProviderReport,
+): Promise<AppliedSignal> {
+  const { id: paymentId, sessionId } = payment;
+  if (report.state === 'paid' && report.cost === null) await queueQuery(deps, payment, `cost_${paymentId}`);
+  return applyAnswer(deps, provider, { about: 'payment', ref: { sessionId, paymentId }, report });
 }
 
 function queued(

@@ -1,9 +1,9 @@
 import type { Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ProviderTask } from '../store/tables/provider-tables.ts';
-import { applyReport } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
 import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
+import { applyReport } from './provider-hints.ts';
 
 // If the provider does not know a payment to cancel, a delayed handoff request may still create it. So the cancellation is repeated
 // after 30 s, then 2, 10 and 60 minutes later. The values are times since the task was created.

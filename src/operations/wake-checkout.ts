@@ -3,10 +3,10 @@ import { acceptHandoff, failUnknownHandoff, applyElapsedTime } from '../domain/c
 import { type Failure, TIMED_OUT } from '../domain/failure.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { ProviderReport } from '../domain/provider-report.ts';
-import { applyReport } from './apply-signal.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
+import { applyReport } from './provider-hints.ts';
 
 /** Asks the provider about an unconfirmed payment, because callbacks can get lost, and applies the elapsed time. */
 export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void> {

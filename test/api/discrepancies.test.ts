@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
-import { applyReport } from '../../src/operations/apply-signal.ts';
+import { applyReport } from '../../src/operations/provider-hints.ts';
 import { aReport, applySandboxSignal, settlementSignal } from '../fixtures/provider-reports.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Payment } from '../../src/domain/records.ts';
-import { applyReport } from '../../src/operations/apply-signal.ts';
+import { applyReport } from '../../src/operations/provider-hints.ts';
 import { cancelCheckout } from '../../src/operations/leave-payment.ts';
 import { runProviderTask } from '../../src/operations/run-provider-task.ts';
 import { aReport } from '../fixtures/provider-reports.ts';

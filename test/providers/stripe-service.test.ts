@@ -119,6 +119,20 @@ describe('a card payment at Stripe', () => {
     assert.deepEqual(eventsAt(stage.usual, sale), PAID);
     await stage.assertBooks();
   });
+
+  test('a card payment whose callbacks are lost gets its fee an hour after the inquiry', async (context) => {
+    const stage = await openStripeStage(context);
+    Object.assign(stage.stripe, { delaysFees: true, cardRate: 0.044, sendingOf: () => ({ times: 0, delayMs: 0 }) });
+    const sale = await stage.start('card');
+    stage.stripe.pay(sale.reference);
+    await stage.pass(MINUTE);
+    const { status, actualCost } = await stage.payment(sale);
+    assert.deepEqual([status, actualCost], ['paid', null]);
+    stage.stripe.settleFees();
+    await stage.pass(HOUR);
+    assert.equal((await stage.payment(sale)).actualCost, 250);
+    await stage.assertBooks();
+  });
 });
 
 describe('a bank debit at Stripe', () => {

@@ -4,7 +4,7 @@ import type { Discrepancy } from '../../sdk/src/index.ts';
 import { startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
-import { applyReport } from '../../src/operations/apply-signal.ts';
+import { applyReport } from '../../src/operations/provider-hints.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
