@@ -83,6 +83,7 @@ const payout = z.object({
   automatic: z.boolean(),
   status: z.string(),
   arrival_date: z.int(),
+  reconciliation_status: text,
 });
 /** Id in a callback. Its characters cannot change the path of a later query, even if an attacker has the signing secret. */
 const eventId = z.string().regex(/^\w{1,255}$/);

@@ -99,12 +99,14 @@ export function createStripeQueries(
   async function payoutAnswer(id: string, page: string | null): Promise<HintAnswer> {
     const payout = await find('payout', `/v1/payouts/${encodeURIComponent(id)}`, readPayout);
     if (!payout) return NOTHING;
-    const { status, automatic } = payout;
+    const { status, automatic, reconciliation_status: reconciliation } = payout;
     if (status !== 'paid' || !automatic) {
       // Stripe lists the payments of automatic payouts only, and the money of a failed payout is in the balance again.
       log.error({ provider, payout: id, status, automatic }, 'a payout settles no payments: unpaid or manual');
       return NOTHING;
     }
+    // Until Stripe has assigned the payments to the payout, their list can be incomplete.
+    if (reconciliation === 'in_progress') return { ...NOTHING, isIncomplete: true };
     const after = page === null ? {} : { starting_after: page };
     const query = formOf({ payout: id, limit: PAGE, expand: ['data.source'], ...after });
     const listed = await call('GET', `/v1/balance_transactions?${query}`);

@@ -64,7 +64,16 @@ export type Dispute = Pick<
 > & { payment_intent: string; charge: string; balance_transactions: Movement[] };
 export type Payout = Pick<
   Stripe.Payout,
-  'id' | 'object' | 'livemode' | 'status' | 'amount' | 'currency' | 'created' | 'automatic' | 'arrival_date'
+  | 'id'
+  | 'object'
+  | 'livemode'
+  | 'status'
+  | 'amount'
+  | 'currency'
+  | 'created'
+  | 'automatic'
+  | 'arrival_date'
+  | 'reconciliation_status'
 >;
 /** Event of Stripe, the body of a callback. */
 export interface StripeEvent {

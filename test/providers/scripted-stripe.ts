@@ -229,6 +229,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
         status: 'paid',
         amount,
         currency: 'usd',
+        reconciliation_status: 'completed',
         ...times,
       } as const;
       world.payouts.set(id, { ...payout, automatic: true });
@@ -450,11 +451,12 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
         return one(world.disputes.get(id));
       case 'GET /v1/payouts/{payout}':
         return one(world.payouts.get(id));
-      case 'GET /v1/balance_transactions':
-        return listOf(
-          [...world.movements.values()].filter((each) => world.paidOut.get(each.id) === parameters['payout']),
-          parameters,
-        );
+      case 'GET /v1/balance_transactions': {
+        const payout = world.payouts.get(String(parameters['payout']));
+        const isListed = ({ id: each }: Movement) =>
+          payout?.reconciliation_status === 'completed' && world.paidOut.get(each) === payout.id;
+        return listOf([...world.movements.values()].filter(isListed), parameters);
+      }
       default:
         return failure(404, 'invalid_request_error', null, `Unrecognized request URL (${operation})`);
     }

@@ -197,6 +197,21 @@ test('a payout of Stripe settles exactly the payments that it contains', async (
   await stage.assertBooks();
 });
 
+test('a payout whose payments Stripe does not list yet settles them an hour later', async (context) => {
+  const stage = await openStripeStage(context);
+  const { paymentId } = await stage.sell();
+  const reference = stage.stripe.payOut();
+  const payout = stage.stripe.world.payouts.get(reference)!;
+  payout.reconciliation_status = 'in_progress';
+  await stage.pass();
+  const settlement = () => stage.tillway.service.deps.store.settlement(paymentId);
+  assert.equal(await settlement(), undefined);
+  payout.reconciliation_status = 'completed';
+  await stage.pass(3600 * SECOND);
+  assert.equal((await settlement())?.reference, reference);
+  await stage.assertBooks();
+});
+
 test("`assertBooks` detects a cent that is missing in Stripe's balance", async (context) => {
   const stage = await openStripeStage(context);
   await stage.sell();
