@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
+import { leftOf } from '../../src/domain/refund-record.ts';
 import { DAY, MINUTE } from '../fixtures/checkout-records.ts';
 import { booksOf, pick } from '../support/gateway.ts';
 import { type AdyenStage, stageOfSuite } from './adyen-stage.ts';
@@ -51,6 +52,20 @@ describe('charges and refusals of one payment at Adyen', () => {
       (await listed(stage, sale)).map(({ resolution }) => resolution),
       ['accepted'],
     );
+  });
+
+  test('a refund of an accepted further charge, made at Adyen, is a refund of the payment', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    const second = stage.adyen.payAgain(sale.link);
+    await stage.pass();
+    const [{ id } = assert.fail()] = await listed(stage, sale);
+    await stage.api.post(`discrepancies/${id}/resolve`, { action: 'accept' });
+    stage.adyen.refundInCustomerArea(second, second.cents);
+    await stage.pass();
+    assert.deepEqual(pick(await listed(stage, sale), 'kind', 'resolution'), [['amount_mismatch', 'accepted']]);
+    const payment = await stage.payment(sale);
+    assert.deepEqual([payment.refunded, leftOf(payment).total], [4999, 4999]);
   });
 
   test('refunds of further charges, made at Adyen, resolve their money and leave the paid order as it is', async () => {

@@ -78,18 +78,19 @@ async function recordForeign(
     const mismatch = originMismatch(checkout.session, current, received);
     if (mismatch) return unchanged(checkout, mismatch);
     if (currency !== CURRENCY) return unchanged(checkout, 'currency_mismatch');
-    // A refund of a surplus charge leaves the money of the paid order untouched.
-    const { chargeReference } = current;
+    // A refund of a further charge leaves the money of the paid order untouched. Accepted money of such a charge is part of the payment.
+    const { chargeReference, shortfall } = current;
     const isOfOther = report.charge !== undefined && chargeReference !== null && report.charge !== chargeReference;
+    const isOfPayment = !isOfOther || amount <= -shortfall;
     // Reads the refund after the checkout, for the reason given in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);
     const made = { refundId, restId, amount, reference };
-    const ofPayment = isOfOther
-      ? unchanged(checkout, 'refund_excess')
-      : recordForeignRefund(checkout, current, made, now);
-    const recorded =
-      ofPayment.outcome === 'refund_excess' ? recordRefundOfWrongMoney(checkout, current, made, now) : ofPayment;
+    const ofWrongMoney = () => recordRefundOfWrongMoney(checkout, current, made, now);
+    const ofPayment = () => recordForeignRefund(checkout, current, made, now);
+    const [first, second] = isOfOther ? [ofWrongMoney, ofPayment] : [ofPayment, ofWrongMoney];
+    let recorded = first();
+    if (recorded.outcome === 'refund_excess' && isOfPayment) recorded = second();
     const isUnpaid = recorded.outcome === 'refund_excess' && current.status !== 'paid';
     if (isUnpaid && report.isCancellation) return unchanged(checkout, 'ignored');
     const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;
