@@ -47,7 +47,8 @@ export function hasSameContent(
   return (
     known.sessionId === repeat.sessionId &&
     known.paymentId === repeat.paymentId &&
-    known.refundId === repeat.refundId &&
+    // The first report on a refund that was made at the provider names no refund of this service: it creates the record.
+    (known.refundId === null || known.refundId === repeat.refundId) &&
     known.status === repeat.status &&
     known.amount === repeat.amount &&
     (known.currency === null || known.currency === repeat.currency)

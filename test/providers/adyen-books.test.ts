@@ -51,6 +51,8 @@ describe('a refund at Adyen', () => {
     const sale = await stage.sell();
     const { psp } = stage.adyen.refundInCustomerArea(sale.charge, 1500);
     await stage.pass();
+    await stage.adyen.send([stage.adyen.items.at(-1)!]);
+    assert.deepEqual(await stage.api.list<Discrepancy>('discrepancies'), []);
     const refunds = () => stage.api.list<Refund>(`refunds?paymentId=${sale.paymentId}`);
     assert.deepEqual(pick(await refunds(), 'status', 'amount'), [['succeeded', 15]]);
     await stage.assertBooks();

@@ -68,6 +68,12 @@ describe('a refund at Stripe', () => {
     stage.stripe.finishRefund(id, 'succeeded');
     await stage.pass();
     assert.deepEqual(await refunds(), [[5, 'succeeded', 'other']]);
+    // Every event about the refund gets the same answer.
+    stage.stripe.refundInDashboard(sale.intent, 700);
+    await stage.pass();
+    await stage.stripe.send({ ...stage.stripe.events.at(-1)!, id: 'evt_again' });
+    await stage.pass();
+    assert.deepEqual(await stage.api.list<Discrepancy>('discrepancies'), []);
     assert.deepEqual(eventsAt(stage.named, sale), ['payment.refunded']);
     await stage.assertBooks();
   });
