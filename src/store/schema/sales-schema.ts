@@ -24,8 +24,8 @@ UPDATE route_outcomes SET failure = COALESCE((SELECT failure_source || '/' || fa
 `;
 
 /**
- * Late money subtracts its failure from the sums: it stores the failure that it reverses, and counted periods get the difference. A
- * worker builds the days again.
+ * Late money subtracts the failure that it reverses from the sums. The migration stores this failure in the outcome of the late money,
+ * and subtracts it from the periods that are already counted. A worker builds the days again.
  */
 export const lateFailures = `
 UPDATE route_outcomes SET failure = (SELECT failed.failure FROM route_outcomes AS failed
@@ -45,8 +45,8 @@ DELETE FROM sales_cursors WHERE name = 'days';
 `;
 
 /**
- * The sums count accepted wrong amounts and reversals: counted periods get those that were booked before, and a worker builds the days
- * again.
+ * The sums count accepted wrong amounts and reversals. The migration adds earlier ones to the periods that are already counted. A worker
+ * builds the days again.
  */
 export const bookedCorrections = `
 INSERT INTO sales_quarter_hours (environment, time, route, kind, count, amount, buyer_fee, gateway_fee, cost)
