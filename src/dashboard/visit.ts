@@ -74,7 +74,10 @@ export interface DashboardPage {
   isLive?: boolean;
 }
 
-/** A page, the address of the next page, or the stream of a download. No handler returns a reply, because `await` waits for its end. */
+/**
+ * A page, the address of the next page, or the stream of a download. A handler cannot return the reply of Fastify, because the reply is
+ * a promise: `await` would wait for its end and return undefined.
+ */
 export type Answer = DashboardPage | { goTo: string } | { download: Readable };
 export type VisitHandler = (visit: Visit) => Promise<Answer>;
 export type FormPage = (visit: Visit) => Promise<DashboardPage>;
