@@ -77,9 +77,10 @@ async function withReportedMoney(
   { provider: id, environment }: SignalOrigin,
 ): Promise<SignalSubject> {
   const { sessionId, paymentId, payment } = subject;
-  const provider = deps.providers.get(id);
   const isOwn = payment?.route.provider === id && payment.environment === environment;
-  if (!provider || !isOwn || payment.status === 'paid') return subject;
+  if (!isOwn || payment.status === 'paid') return subject;
+  const provider = deps.providers.get(id);
+  if (!provider) return subject;
   const answer = await provider.inquire(payment);
   if (typeof answer === 'string' || answer.report.state !== 'paid') return subject;
   await applyAnswer(deps, provider, {
