@@ -105,13 +105,14 @@ export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: I
   return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/**
- * True if the buyer may abandon the attempt. If the provider has not accepted the handoff yet, the money is on its way, or a wrong
- * amount has arrived and is held, the buyer could pay twice.
- */
+/** True if the money of the attempt is on its way, or a wrong amount has arrived and is held. */
+function hasMoney(checkout: Checkout, payment: Payment): boolean {
+  return payment.expectedBy !== null || wrongMoneyFor(checkout, payment) === 'held';
+}
+
+/** True if the buyer may abandon the attempt. If it has money, or the provider has not accepted the handoff yet, the buyer could pay twice. */
 export function canAbandon(checkout: Checkout, payment: Payment): boolean {
-  const { providerReference, expectedBy } = payment;
-  return providerReference !== null && expectedBy === null && wrongMoneyFor(checkout, payment) !== 'held';
+  return payment.providerReference !== null && !hasMoney(checkout, payment);
 }
 
 /** Ends the current attempt for a buyer who wants to choose another payment method. */
@@ -127,8 +128,7 @@ export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'fai
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
   if (!payment) return failCheckout(checkout, checkout, 'failed');
-  // The money is on its way, or a wrong amount has arrived.
-  if (payment.expectedBy !== null || wrongMoneyFor(checkout, payment) === 'held') return unchanged(checkout, 'ignored');
+  if (hasMoney(checkout, payment)) return unchanged(checkout, 'ignored');
   const failed = failPayment(checkout, payment, ABANDONED, now);
   return failCheckout(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }

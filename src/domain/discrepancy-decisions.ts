@@ -3,7 +3,7 @@ import { amountSubject, bookDiscrepancy, heldAmount, isBookable, resolved, withD
 import type { Cents } from './money.ts';
 import { receivePayment } from './receipts.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
-import { asForeign, surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
+import { asForeign, recordForeignRefund, surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
 import { ledgerStatusOf, leftOf } from './refund-record.ts';
 
 /** Outcome of an operator's decision about a discrepancy. `closed`: the discrepancy is resolved, and nothing is booked. */
@@ -60,14 +60,43 @@ export function refundMoney(
   return changed(checkout, next, 'refunding', [...booked, ...effects]);
 }
 
+/** A refund that was made at the provider itself. */
+interface ForeignRefund {
+  refundId: string;
+  /** Id of the record of the wrong money that the refund leaves. */
+  restId: string;
+  amount: Cents;
+  /** The provider's id of the refund. */
+  reference: string;
+  /** As in {@link RefundReport}. */
+  charge?: string | undefined;
+}
+
 /**
- * Records a refund that was made at the provider itself as the refund of wrong money of the payment. If it is a part of that money,
- * the rest gets a record of its own, with the id `restId`.
+ * Records a refund that was made at the provider itself as a refund of the payment or of its wrong money. A refund of a further charge
+ * leaves the money of the paid order untouched; accepted money of such a charge is part of the payment.
  */
-export function recordRefundOfWrongMoney(
+export function recordRefundAtProvider(
   checkout: Checkout,
   payment: Payment,
-  { refundId, restId, amount, reference }: { refundId: string; restId: string; amount: Cents; reference: string },
+  made: ForeignRefund,
+  now: Instant,
+): Decision<'applied' | 'not_paid' | 'refund_excess'> {
+  const { chargeReference, shortfall } = payment;
+  const isOfOther = made.charge !== undefined && chargeReference !== null && made.charge !== chargeReference;
+  const ofPayment = () => recordForeignRefund(checkout, payment, made, now);
+  const ofWrongMoney = () => recordRefundOfWrongMoney(checkout, payment, made, now);
+  const first = isOfOther ? ofWrongMoney() : ofPayment();
+  if (first.outcome !== 'refund_excess') return first;
+  if (!isOfOther) return ofWrongMoney();
+  return made.amount <= -shortfall ? ofPayment() : first;
+}
+
+/** If the refund is a part of the wrong money, the rest gets a record of its own. */
+function recordRefundOfWrongMoney(
+  checkout: Checkout,
+  payment: Payment,
+  { refundId, restId, amount, reference }: ForeignRefund,
   now: Instant,
 ): Decision<'applied' | 'refund_excess'> {
   const fits = (one: Discrepancy) => {

@@ -118,3 +118,8 @@ async function repeated(deps: Deps, message: UndecidedMessage): Promise<'duplica
 export function signalJson(signal: Signal): string {
   return JSON.stringify(signal, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
+
+/** A stored signal. Signals of older versions lack newer fields. */
+export function signalFromJson(json: string): Signal {
+  return JSON.parse(json, (key, value: unknown) => (key === 'units' ? BigInt(value as string) : value)) as Signal;
+}

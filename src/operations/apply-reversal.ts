@@ -11,6 +11,7 @@ import {
   type ReversalSignal,
   type SignalSubject,
   applyMessage,
+  signalFromJson,
 } from './apply-message.ts';
 import type { Deps } from './deps.ts';
 import { applyStoredPayout } from './settlement/settle-payment.ts';
@@ -59,17 +60,12 @@ export function applyReversalSignal(
     return messages
       .filter((one) => one.about === 'reversal' && one.paymentId === paymentId && !one.flagged)
       .filter(({ eventId }) => eventId !== received.eventId)
-      .flatMap(({ signal }) => (signal === null ? [] : [reversalOfJson(signal)]))
+      .map(({ signal }) => signal !== null && signalFromJson(signal))
+      .flatMap((signal) => (signal && signal.about === 'reversal' ? [signal.reversal] : []))
       .filter((report) => report.reference === reference);
   }
 
   return applyMessage<string>(deps, received, about, decide, known);
-}
-
-/** The report of a stored signal. JSON has no bigint, so it stores `units` as text. */
-function reversalOfJson(signal: string): ReversalReport {
-  const revive = (key: string, value: unknown) => (key === 'units' ? BigInt(value as string) : value);
-  return (JSON.parse(signal, revive) as ReversalSignal).reversal;
 }
 
 function isNotDollars(money: ProviderAmount | undefined): boolean {

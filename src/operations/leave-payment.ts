@@ -25,7 +25,8 @@ export interface LeaveResult {
 /**
  * Abandons the attempt in progress, if attempts are left, so that the buyer can choose another payment method. The
  * provider cancels the payment first, outside any transaction, so that the buyer cannot pay at two providers. An attempt
- * that no provider has accepted yet, or for which a wrong amount is held, continues. Throws GatewayError `not_found` for an unknown session.
+ * that no provider has accepted yet, or for which a wrong amount is held, continues. Throws GatewayError `not_found` for an unknown
+ * session.
  */
 export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt: number): Promise<LeaveResult> {
   const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);

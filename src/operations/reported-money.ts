@@ -1,17 +1,9 @@
 import { sessionAmountOf } from '../domain/charge-amount.ts';
 import { takenAmount } from '../domain/discrepancy.ts';
 import type { Cents } from '../domain/money.ts';
-import type { ProviderAmount } from '../domain/provider-report.ts';
 import { CURRENCY, type Payment } from '../domain/records.ts';
-import type { PaymentSignal, ReceivedSignal, SignalSubject } from './apply-message.ts';
+import { type PaymentSignal, type ReceivedSignal, type SignalSubject, signalFromJson } from './apply-message.ts';
 import type { Deps } from './deps.ts';
-
-/** The money that a stored signal reported; JSON has no bigint, so `units` is text. */
-interface StoredMoney {
-  received: (Omit<ProviderAmount, 'units'> & { units: string }) | null;
-  /** Missing in signals of versions that did not record it. */
-  chargeReference?: string | null;
-}
 
 /**
  * All the money that the provider has taken for a payment so far, as the session's amount, without the buyer's fee. Some providers
@@ -41,9 +33,10 @@ export async function reportedMoney(
 }
 
 function addCharge(charges: Map<string, Cents>, payment: Payment, json: string): void {
-  const { report } = JSON.parse(json) as { report: StoredMoney };
-  const { received, chargeReference } = report;
+  const signal = signalFromJson(json);
+  if (signal.about !== 'payment') return;
+  const { received, chargeReference } = signal.report;
   if (!received || !chargeReference) return;
-  const { amount, currency } = sessionAmountOf(payment, { ...received, units: BigInt(received.units) });
+  const { amount, currency } = sessionAmountOf(payment, received);
   if (currency === CURRENCY) charges.set(chargeReference, takenAmount(payment, amount));
 }

@@ -168,7 +168,7 @@ export function captureReport(
   return { ...details, state: 'processing', expectedBy };
 }
 
-/** Report on a payment without a capture whose order PayPal does not have any more. The service never captures it, so nobody can pay it. */
+/** Report on a payment that has no capture, and whose order PayPal has removed. The service never captures it, so nobody can pay it. */
 export const EXPIRED: ProviderReport = { ...NO_DETAILS, state: 'failed', decline: LEFT };
 
 // Failures of a capture by PayPal's issue. After a soft decline, the buyer can choose another way to pay at PayPal.

@@ -408,8 +408,8 @@ describe('sums of sales', () => {
     assert.deepEqual(linesOf(sums), linesOf(addUp(model.expected, quarterHourOf)));
     await assertPaidEqualsLedger(deps, sums);
     await assertSound(on.databaseUrl);
-    await assertMigratesLateFailures(deps, on.databaseUrl, model);
-    await assertMigratesCorrections(deps, on.databaseUrl, model);
+    await assertMigrates(deps, on.databaseUrl, lateFailures, () => withoutLateFailures(on.databaseUrl, model));
+    await assertMigrates(deps, on.databaseUrl, bookedCorrections, () => withoutCorrections(on.databaseUrl, model));
     await assertDoctorFinds(on.databaseUrl);
   });
 
@@ -430,9 +430,19 @@ describe('sums of sales', () => {
   }
 });
 
-/** The migration to late failures subtracts the failures that an older version has counted. */
-async function assertMigratesLateFailures(deps: Deps, databaseUrl: string, { expected }: Model): Promise<void> {
+/** The migration restores the sums after `undo`, which changes them to those of an older version. */
+async function assertMigrates(deps: Deps, databaseUrl: string, migration: string, undo: () => Promise<void>) {
   const before = linesOf(await storedSums(databaseUrl));
+  await undo();
+  assert.notDeepEqual(linesOf(await storedSums(databaseUrl)), before);
+  await runSql(databaseUrl, migration);
+  assert.deepEqual(linesOf(await storedSums(databaseUrl)), before);
+  await countSales(deps, RUNNING);
+  await assertSound(databaseUrl);
+}
+
+/** Changes the sums to those of a version that counted the failures of payments that were paid late. */
+async function withoutLateFailures(databaseUrl: string, { expected }: Model): Promise<void> {
   const reversed = expected.filter(({ kind, count }) => kind.startsWith('failed/') && count < 0);
   await runSql(databaseUrl, "UPDATE route_outcomes SET failure = NULL WHERE stage = 'late'");
   for (const { time, route, kind, amount } of reversed) {
@@ -443,16 +453,10 @@ async function assertMigratesLateFailures(deps: Deps, databaseUrl: string, { exp
     );
   }
   await runSql(databaseUrl, "DELETE FROM sales_quarter_hours WHERE count = 0 AND kind LIKE 'failed/%'");
-  assert.notDeepEqual(linesOf(await storedSums(databaseUrl)), before);
-  await runSql(databaseUrl, lateFailures);
-  assert.deepEqual(linesOf(await storedSums(databaseUrl)), before);
-  await countSales(deps, RUNNING);
-  await assertSound(databaseUrl);
 }
 
-/** The migration to booked corrections adds the accepted amounts and the reversals that an older version has not counted. */
-async function assertMigratesCorrections(deps: Deps, databaseUrl: string, { expected }: Model): Promise<void> {
-  const before = linesOf(await storedSums(databaseUrl));
+/** Changes the sums to those of a version that did not count accepted amounts and reversals. */
+async function withoutCorrections(databaseUrl: string, { expected }: Model): Promise<void> {
   const accepted = expected.filter(({ kind, count, amount }) => kind === 'paid' && count === 0 && amount !== 0);
   for (const { time, route, amount } of accepted) {
     await runSql(
@@ -462,11 +466,6 @@ async function assertMigratesCorrections(deps: Deps, databaseUrl: string, { expe
     );
   }
   await runSql(databaseUrl, "DELETE FROM sales_quarter_hours WHERE kind = 'reversed'");
-  assert.notDeepEqual(linesOf(await storedSums(databaseUrl)), before);
-  await runSql(databaseUrl, bookedCorrections);
-  assert.deepEqual(linesOf(await storedSums(databaseUrl)), before);
-  await countSales(deps, RUNNING);
-  await assertSound(databaseUrl);
 }
 
 async function storedSums(databaseUrl: string): Promise<SalesSum[]> {

@@ -39,11 +39,12 @@ export async function resealTotp(deps: Pick<Deps, 'store' | 'caller' | 'webhooks
       const remedy = 'set the key that sealed it, or run "tillway operators invite <address> --recover"';
       deps.log.warn({ operator: id }, `ENCRYPTION_KEY does not open the secret of an authenticator app: ${remedy}`);
     }
-    const reseal = (before: Operator) => {
-      const sealed = before.totpSealed;
-      return { ...before, totpSealed: (sealed && secretBox.resealedText(sealed, contextOf(id))) ?? sealed };
+    const resealed = (sealed: string) => secretBox.resealedText(sealed, contextOf(id));
+    if (resealed(totpSealed) === undefined) continue;
+    const reseal = ({ totpSealed: sealed, ...others }: Operator) => {
+      return { ...others, totpSealed: sealed === null ? null : (resealed(sealed) ?? sealed) };
     };
-    if (secretBox.resealedText(totpSealed, contextOf(id)) !== undefined) await changeOperator(deps, id, reseal, []);
+    await changeOperator(deps, id, reseal, []);
   }
 }
 

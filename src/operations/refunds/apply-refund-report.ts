@@ -2,8 +2,8 @@ import { type Decision, changed, unchanged } from '../../domain/checkout-state.t
 import { type OriginMismatch, type SignalOrigin, originMismatch } from '../../domain/provider-message.ts';
 import { type RefundReport, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
-import { recordRefundOfWrongMoney } from '../../domain/discrepancy-decisions.ts';
-import { applyRefundReport, recordForeignRefund } from '../../domain/refund-decisions.ts';
+import { recordRefundAtProvider } from '../../domain/discrepancy-decisions.ts';
+import { applyRefundReport } from '../../domain/refund-decisions.ts';
 import {
   type Refund,
   type RefundOutcome,
@@ -78,19 +78,11 @@ async function recordForeign(
     const mismatch = originMismatch(checkout.session, current, received);
     if (mismatch) return unchanged(checkout, mismatch);
     if (currency !== CURRENCY) return unchanged(checkout, 'currency_mismatch');
-    // A refund of a further charge leaves the money of the paid order untouched. Accepted money of such a charge is part of the payment.
-    const { chargeReference, shortfall } = current;
-    const isOfOther = report.charge !== undefined && chargeReference !== null && report.charge !== chargeReference;
-    const isOfPayment = !isOfOther || amount <= -shortfall;
     // Reads the refund after the checkout, for the reason given in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);
-    const made = { refundId, restId, amount, reference };
-    const ofWrongMoney = () => recordRefundOfWrongMoney(checkout, current, made, now);
-    const ofPayment = () => recordForeignRefund(checkout, current, made, now);
-    const [first, second] = isOfOther ? [ofWrongMoney, ofPayment] : [ofPayment, ofWrongMoney];
-    let recorded = first();
-    if (recorded.outcome === 'refund_excess' && isOfPayment) recorded = second();
+    const made = { refundId, restId, amount, reference, charge: report.charge };
+    const recorded = recordRefundAtProvider(checkout, current, made, now);
     const isUnpaid = recorded.outcome === 'refund_excess' && current.status !== 'paid';
     if (isUnpaid && report.isCancellation) return unchanged(checkout, 'ignored');
     const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;

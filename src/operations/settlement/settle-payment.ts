@@ -21,6 +21,7 @@ import {
   type SettlementSignal,
   type SignalSubject,
   applyMessage,
+  signalFromJson,
 } from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
@@ -158,7 +159,7 @@ export async function applyStoredPayout<Outcome extends string>(
 
 /** The stored report. A message of a version that did not store the report has only the time of its receipt. */
 function reportOf({ signal, received }: ProviderMessage): PayoutReport {
-  const { entry } = signal === null ? {} : (JSON.parse(signal) as { entry?: PayoutEntry });
+  const { entry } = signal === null ? {} : (signalFromJson(signal) as { entry?: PayoutEntry });
   return {
     source: 'provider',
     amount: null,
