@@ -73,7 +73,7 @@ export function feedCommand(context: CommandContext): Command {
     } catch (cause) {
       throw context.misread(command, cause);
     } finally {
-      if (!context.isJson(command) && position.after !== '') {
+      if (!context.isJson(command) && position.after !== after) {
         terminal.write(growing.end() + context.paint(command)('dim', `continue: --after ${plain(position.after)}\n`));
       }
     }

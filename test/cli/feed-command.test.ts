@@ -67,7 +67,8 @@ describe('tillway events feed --follow', () => {
   });
 
   it('`tillway events feed --follow` exits if the service is unavailable at the first request', async () => {
-    const { code } = await followFeed([UNAVAILABLE]);
+    const { code, stdout } = await followFeed([UNAVAILABLE], '--after', FIRST.id);
     assert.equal(code, 1);
+    assert.equal(stdout, '');
   });
 });
