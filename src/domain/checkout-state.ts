@@ -168,6 +168,11 @@ export function inquiryDelayMs(inquiries: number, expectedBy: Instant | null, no
   return Math.min(Math.max(slow, 10 * MINUTE_MS), LONGEST_DELAY_MS);
 }
 
+/** Effect that books a posting; none for an empty posting. */
+export function posted(posting: Posting): Effect[] {
+  return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
+}
+
 /** A decision that changes nothing. */
 export function unchanged<Outcome extends string>(checkout: Checkout, outcome: Outcome): Decision<Outcome> {
   return { outcome, next: checkout, effects: [] };

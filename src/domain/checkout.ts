@@ -12,6 +12,7 @@ import {
   nextTimer,
   openAttempt,
   pendingPayment,
+  posted,
   unchanged,
   withPayment,
   withSession,
@@ -170,9 +171,7 @@ export function applyElapsedTime(
 /** The payment with the charge that its provider reported, and the correction of the estimate. The first reported charge counts. */
 export function withCost(payment: Payment, cost: Cents | null, now: Instant): { charged: Payment; booked: Effect[] } {
   if (cost === null || payment.actualCost !== null) return { charged: payment, booked: [] };
-  const posting = costPosting(payment, cost, now);
-  const booked: Effect[] = posting.entries.length > 0 ? [{ type: 'post', posting }] : [];
-  return { charged: { ...payment, actualCost: cost }, booked };
+  return { charged: { ...payment, actualCost: cost }, booked: posted(costPosting(payment, cost, now)) };
 }
 
 /** Records that the merchant's share of a payment, less refunds, was paid out. */

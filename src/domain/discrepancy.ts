@@ -1,4 +1,4 @@
-import { type Effect, type Decision, changed, findReportedPayment } from './checkout-state.ts';
+import { type Effect, type Decision, changed, findReportedPayment, posted } from './checkout-state.ts';
 import { type LedgerEntry, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import {
@@ -135,8 +135,7 @@ export function bookDiscrepancy(
   entries: LedgerEntry[],
 ): Effect[] {
   const head = { id: `${id}:${what}`, paymentId, sessionId, kind: 'adjustment' as const, refundId: null, created };
-  const booked = posting(head, entries);
-  return booked.entries.length === 0 ? [] : [{ type: 'post', posting: booked }];
+  return posted(posting(head, entries));
 }
 
 type Found = Omit<Discrepancy, 'id'>;

@@ -1,4 +1,4 @@
-import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
+import { type Decision, type Effect, changed, posted, unchanged, withPayment } from './checkout-state.ts';
 import { followRefund, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
 import { type Posting, type LedgerEntry, posting } from './ledger.ts';
@@ -150,11 +150,6 @@ function newRefund(
   const about = { id, paymentId, sessionId, environment, amount, shares, reason, idempotencyKey, requestHash };
   const state = { status: 'pending', deducted: false, failureReason: null, providerReference: null } as const;
   return { ...about, ...state, created: now, updated: now };
-}
-
-/** Effect that books a posting; none for an empty posting. */
-function posted(posting: Posting): Effect[] {
-  return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
 
 /** The payment with its refund sums after a refund changed its status. Refunds of wrong amounts have sums of their own. */

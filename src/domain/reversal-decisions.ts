@@ -1,4 +1,4 @@
-import { type Decision, changed, unchanged, withPayment } from './checkout-state.ts';
+import { type Decision, changed, posted, unchanged, withPayment } from './checkout-state.ts';
 import { openDiscrepancy, resolved, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
 import { posting } from './ledger.ts';
@@ -39,7 +39,7 @@ export function applyReversal(
     reversed: payment.reversed + taken,
   });
   return changed(checkout, next, 'applied', [
-    ...(booked.entries.length === 0 ? [] : [{ type: 'post' as const, posting: booked }]),
+    ...posted(booked),
     { type: 'reversal_changed', reversal, from: known?.revision ?? null },
     { type: 'announce_dispute', payment, reversal },
   ]);
