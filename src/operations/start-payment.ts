@@ -114,11 +114,10 @@ async function handOffUntilTaken(
     };
     const result = await handOff(deps, deps.providers.get(route.integrationId), handoff, giveUpAt);
     if (result.outcome === 'accepted') {
-      const { reference, url } = result;
-      const taken = await commitDecision(deps, checkout, (now) => acceptHandoff(now, { paymentId, reference, url }));
+      const taken = await commitDecision(deps, checkout, (current) => acceptHandoff(current, { ...result, paymentId }));
       // The payment failed during the handoff and is cancelled at the provider. The buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
-      return { outcome: 'continue', url: isLate ? urlOfSameChoice(taken.checkout, first) : url };
+      return { outcome: 'continue', url: isLate ? urlOfSameChoice(taken.checkout, first) : result.url };
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
