@@ -8,8 +8,6 @@ export interface AdapterContext {
   now(): number;
   /** URL for the provider's callbacks to this instance. */
   callbackUrl: string;
-  /** Base URL of the hosted pages, without a trailing slash. */
-  checkoutUrl: string;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** For records of the adapter itself; absent for a check without a service. */
   database?: Database;

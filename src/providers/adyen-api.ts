@@ -7,8 +7,6 @@ const VERSION = 'v71';
 const TEST_ORIGIN = 'https://checkout-test.adyen.com';
 
 export type AdyenInstance = Instance<AdyenSettings>;
-/** Dependencies of the adapter. It does not need the base URL of the hosted pages. */
-export type AdyenContext = Omit<AdapterContext, 'checkoutUrl'>;
 
 interface CallOptions {
   json?: object;
@@ -20,7 +18,7 @@ interface CallOptions {
 export type AdyenCall = (method: 'GET' | 'POST' | 'PATCH', path: string, options?: CallOptions) => Promise<HttpAnswer>;
 
 /** Returns a client of Adyen's Checkout API with the API key of an instance. It logs refused calls without their bodies. */
-export function createAdyenCall({ id, environment, settings }: AdyenInstance, { now, log }: AdyenContext): AdyenCall {
+export function createAdyenCall({ id, environment, settings }: AdyenInstance, { now, log }: AdapterContext): AdyenCall {
   const { apiKey, apiBase, livePrefix } = settings;
   const isLive = environment === 'production';
   const origin = isLive ? `https://${livePrefix}-checkout-live.adyenpayments.com` : TEST_ORIGIN;

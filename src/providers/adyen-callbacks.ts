@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { AdyenContext, AdyenInstance } from './adyen-api.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import type { AdyenInstance } from './adyen-api.ts';
 import { signalsOf } from './adyen-messages.ts';
 import { type NotificationItem, readNotification } from './adyen-objects.ts';
 import type { Callback, CallbackHeaders, Finding } from './provider.ts';
@@ -22,7 +23,7 @@ export interface AdyenCallbacks {
 /** Reader of the callbacks of one instance. A callback is the only proof that Adyen has taken money. */
 export function createAdyenCallbacks(
   { id, environment, settings }: AdyenInstance,
-  context: AdyenContext,
+  context: AdapterContext,
 ): AdyenCallbacks {
   const { database, now, log } = context;
   const keys = settings.hmacKeys.map((key) => Buffer.from(key, 'hex'));

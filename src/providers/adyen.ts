@@ -1,14 +1,7 @@
 import type { Payment } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
-import {
-  type AdyenCall,
-  type AdyenContext,
-  type AdyenInstance,
-  createAdyenCall,
-  errorOf,
-  expected,
-  refusedKey,
-} from './adyen-api.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { type AdyenCall, type AdyenInstance, createAdyenCall, errorOf, expected, refusedKey } from './adyen-api.ts';
 import { createAdyenCallbacks } from './adyen-callbacks.ts';
 import { checkAdyen } from './adyen-check.ts';
 import { refundRefusal } from './adyen-failures.ts';
@@ -29,7 +22,7 @@ const KEY_IN_USE = '704';
  * Adapter of Adyen. A payment is a payment link. Adyen cannot be asked whether a payment was authorised, so signed callbacks are
  * the only proof of money.
  */
-export function createAdyen(instance: AdyenInstance, context: AdyenContext): Provider {
+export function createAdyen(instance: AdyenInstance, context: AdapterContext): Provider {
   const { id, environment, settings } = instance;
   const { merchantAccount } = settings;
   const { now, log } = context;

@@ -9,8 +9,6 @@ const API_ORIGIN = 'https://api.stripe.com';
 const KEY = /\b(?:sk|rk)_(?:test|live)_[\w*]+/g;
 
 export type StripeInstance = Instance<StripeSettings>;
-/** Dependencies of the adapter. It does not need the base URL of the hosted pages. */
-export type StripeContext = Omit<AdapterContext, 'checkoutUrl'>;
 
 interface CallOptions {
   /** Parameters in form encoding: the body of a POST. */
@@ -23,7 +21,7 @@ interface CallOptions {
 export type StripeCall = (method: 'GET' | 'POST', path: string, options?: CallOptions) => Promise<HttpAnswer>;
 
 /** Returns a client of Stripe's API with the credentials of an instance. It logs refused calls with request id and without bodies. */
-export function createStripeCall({ id, settings }: StripeInstance, { now, log }: StripeContext): StripeCall {
+export function createStripeCall({ id, settings }: StripeInstance, { now, log }: AdapterContext): StripeCall {
   const http = createHttpClient({
     origin: settings.apiBase === undefined ? API_ORIGIN : new URL(settings.apiBase).origin,
     headers: { authorization: `Bearer ${settings.secretKey}`, 'stripe-version': STRIPE_API_VERSION },

@@ -1,6 +1,7 @@
+import type { AdapterContext } from './adapter-context.ts';
 import { NoAnswer } from './provider-http.ts';
 import type { CheckResult, Finding } from './provider.ts';
-import { type StripeCall, type StripeContext, type StripeInstance, refusedKey } from './stripe-api.ts';
+import { type StripeCall, type StripeInstance, refusedKey } from './stripe-api.ts';
 import { STRIPE_EVENTS } from './stripe-messages.ts';
 import { type StripeAccount, readAccount, readEndpoints } from './stripe-objects.ts';
 import { STRIPE_NETWORKS, stripeMethodOf } from './stripe-settings.ts';
@@ -12,7 +13,7 @@ const CHECK_TIMEOUT_MS = 8000;
 export async function checkStripe(
   call: StripeCall,
   { settings }: StripeInstance,
-  { callbackUrl }: StripeContext,
+  { callbackUrl }: AdapterContext,
 ): Promise<CheckResult> {
   const [found, endpoint] = await Promise.all([
     findAccount(call, settings.account),

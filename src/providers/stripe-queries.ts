@@ -1,7 +1,8 @@
 import type { Hint, ProviderReport } from '../domain/provider-report.ts';
+import type { AdapterContext } from './adapter-context.ts';
 import { CALL_TIMEOUT_MS } from './provider-http.ts';
 import type { HintAnswer, Signal } from './provider.ts';
-import { type StripeCall, type StripeContext, type StripeInstance, expected } from './stripe-api.ts';
+import { type StripeCall, type StripeInstance, expected } from './stripe-api.ts';
 import {
   amountOf,
   formOf,
@@ -41,7 +42,7 @@ export interface StripeQueries {
 export function createStripeQueries(
   call: StripeCall,
   { id: provider, environment }: StripeInstance,
-  { log }: StripeContext,
+  { log }: AdapterContext,
 ): StripeQueries {
   /** Reads an object; undefined if Stripe does not have it, or if it belongs to the other environment and must be ignored. */
   async function find<Found extends object>(

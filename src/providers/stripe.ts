@@ -1,17 +1,10 @@
 import type { Payment } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
+import type { AdapterContext } from './adapter-context.ts';
 import { type HttpAnswer, handoffResult } from './provider-http.ts';
 import type { HandoffRequest, HandoffResult, KnownPayment, Provider, RefundRequest } from './provider.ts';
 import { readSignedCallback } from './signed-callback.ts';
-import {
-  type StripeCall,
-  type StripeContext,
-  type StripeInstance,
-  createStripeCall,
-  errorOf,
-  expected,
-  refusedKey,
-} from './stripe-api.ts';
+import { type StripeCall, type StripeInstance, createStripeCall, errorOf, expected, refusedKey } from './stripe-api.ts';
 import { checkStripe } from './stripe-check.ts';
 import { refundRefusal } from './stripe-failures.ts';
 import {
@@ -34,7 +27,7 @@ const SESSIONS = '/v1/checkout/sessions';
 const KEY_LIFE_MS = 23 * 60 * 60_000;
 
 /** Adapter of Stripe. A payment is a Checkout Session. Callbacks are only hints; money is booked from Stripe's answers to queries. */
-export function createStripe(instance: StripeInstance, context: StripeContext): Provider {
+export function createStripe(instance: StripeInstance, context: AdapterContext): Provider {
   const { id, environment, settings } = instance;
   const { now } = context;
   const plainCall = createStripeCall(instance, context);

@@ -26,9 +26,9 @@ export function instancesOf(config: Config, given: readonly ProviderInstance[] =
 /** Dependencies that the adapter of an instance receives. */
 function adapterContext(
   id: string,
-  { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl' | 'checkoutUrl'>,
+  { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl'>,
 ): AdapterContext {
-  return { ...others, callbackUrl: `${urls.base}/api/providers/${id}/callbacks`, checkoutUrl: urls.checkout };
+  return { ...others, callbackUrl: `${urls.base}/api/providers/${id}/callbacks` };
 }
 
 /** The configured instances, each with a function that checks it while no service runs. */

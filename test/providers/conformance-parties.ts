@@ -28,7 +28,6 @@ export function laterService() {
     context: (): AdapterContext => ({
       now: on!.clock.now,
       callbackUrl: `${on!.url}/api/providers/any/callbacks`,
-      checkoutUrl: on!.url,
       log: pino({ base: null }, { write: (line: string) => void (on?.logged ?? log).push(line) }),
       onNotReady: () => undefined,
       onNews: () => undefined,

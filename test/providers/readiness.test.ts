@@ -176,7 +176,6 @@ describe('a service with a sandbox provider', () => {
     const { on, context } = shop;
     assert.deepEqual([...(await standings(on)).keys()].toSorted(), STRIPE_ROUTES);
     assert.equal(context.callbackUrl, `${on.url}/api/providers/stripe_test/callbacks`);
-    assert.equal(context.checkoutUrl, on.url);
     const { body } = await call<{ result: { route: { id: string } } }>(
       'POST',
       `${on.url}/api/agent/actions/checkout.preview`,
