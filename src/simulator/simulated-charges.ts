@@ -95,9 +95,7 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
 
 /** Captures a charge whose capture callback is due. Returns false for a cancelled charge, whose callback must not be sent. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
-  let isCancelled = charge.status === 'cancelled';
-  const isOver = charge.status !== 'pending' && charge.status !== 'failed';
-  if (isOver) return !isCancelled;
+  let isCancelled = false;
   await changeCharge(deps, charge, (current) => {
     isCancelled = current.status === 'cancelled';
     if (current.status !== 'pending' && current.status !== 'failed') return [];
