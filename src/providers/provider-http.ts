@@ -85,7 +85,10 @@ export async function handoffResult(
   try {
     answer = await request;
   } catch (error) {
-    return unansweredHandoff(error);
+    if (!(error instanceof NoAnswer)) throw error;
+    const { message: reason, wasSent } = error;
+    if (wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
+    return { outcome: 'refused', reason, providerReason: null };
   }
   const known = read(answer);
   if (known) return known;
@@ -111,14 +114,6 @@ export function contentOf<Content>(
   if (content !== undefined) return content;
   const why = isAccepted ? 'without the required fields' : (problem ?? '');
   throw new Error(`${provider} answered ${status} to the ${call} (request ${requestId ?? 'without id'}) ${why}`.trim());
-}
-
-/** Handoff result for a request that got no answer. Rethrows every error that is not a {@link NoAnswer}. */
-function unansweredHandoff(error: unknown): HandoffResult {
-  if (!(error instanceof NoAnswer)) throw error;
-  const { message: reason, wasSent } = error;
-  if (wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
-  return { outcome: 'refused', reason, providerReason: null };
 }
 
 export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;
