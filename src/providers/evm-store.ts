@@ -116,17 +116,11 @@ export interface WatchStore {
 
 const PAGE = 500;
 const insertCursor = CURSORS.insert({ onConflict: 'ON CONFLICT DO NOTHING' });
-const CURSOR_FIELDS = [
-  'finalBlock',
-  'coldBlock',
-  'coldAt',
-  'polledAt',
-  'failingSince',
-  'problem',
-  'disagreements',
-  'leaseUntil',
-] as const;
-const saveCursor = CURSORS.update({ key: ['provider', 'lease'], set: [...CURSOR_FIELDS], guard: 'overtaken' });
+const saveCursor = CURSORS.update({
+  key: ['provider', 'lease'],
+  set: ['finalBlock', 'coldBlock', 'coldAt', 'polledAt', 'failingSince', 'problem', 'disagreements', 'leaseUntil'],
+  guard: 'overtaken',
+});
 const CLAIM = 'UPDATE chain_cursors SET lease = ?2, lease_until = ?3 WHERE provider = ?1 AND lease = ?4';
 const putTransfer = TRANSFERS.insert({
   onConflict: 'ON CONFLICT (provider, tx_hash, log_index, block_hash) DO UPDATE SET state = excluded.state',
