@@ -8,7 +8,7 @@ export interface WriteOptions {
   isDeferrable?: boolean;
 }
 
-/** Direct access to the tables of a database, for the simulated provider, whose records are not part of the store port. */
+/** Direct access to the tables of a database, for the simulated provider and adapters, whose records are not part of the store port. */
 export interface Database {
   select: Select;
   /** Applies the statements in one durable transaction. Transactions of one batch are ordered by `lockOrder`. Returns false if a guard did not hold. */
@@ -18,6 +18,12 @@ export interface Database {
 /** An open store, with direct access to its database. */
 export interface OpenedStore extends Store {
   database: Database;
+}
+
+/** Log of a database driver, for messages to the operator. */
+export interface StoreLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
 }
 
 /** A database opened read-only and not migrated, for `tillway doctor`. */

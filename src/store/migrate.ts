@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import type { StoreLog } from './database.ts';
 import type { Row, SqlValue } from './keyset.ts';
-import type { StoreLog } from './postgres-connection.ts';
 import { MIGRATIONS, type Migration } from './schema/migrations.ts';
 
 export const CREATE_MIGRATIONS =

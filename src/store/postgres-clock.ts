@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { Select } from './store-reads.ts';
+import type { Select } from './keyset.ts';
 
 const LOOK_EVERY_MS = 10_000;
 const FIRST_LOOKS = 3;

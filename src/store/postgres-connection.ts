@@ -1,6 +1,7 @@
 import { Pool, type PoolClient } from 'pg';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { runWithoutOrigin } from '../telemetry/origin.ts';
+import type { StoreLog } from './database.ts';
 
 export interface PostgresSettings {
   /** `postgres://user:password@host:port/database`, with the parameters of libpq. */
@@ -44,12 +45,6 @@ export function connectionOptions(url: string) {
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     types: pgTypes,
   };
-}
-
-/** Log of a database driver, for messages to the operator. */
-export interface StoreLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
 }
 
 /** Pool of connections, which runs each exchange on one of them. */

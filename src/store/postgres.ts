@@ -11,20 +11,14 @@ import {
 import type { Query, Row } from './keyset.ts';
 import type { OnBatch } from './commit-watch.ts';
 import { runBatch } from './postgres-batch.ts';
-import {
-  type PostgresSettings,
-  type StoreLog,
-  READ_TIMEOUT_MS,
-  connectionOptions,
-  createConnections,
-} from './postgres-connection.ts';
+import { type PostgresSettings, READ_TIMEOUT_MS, connectionOptions, createConnections } from './postgres-connection.ts';
 import { startDatabaseClock } from './postgres-clock.ts';
 import type { Migration } from './schema/migrations.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createPostgresLongReads, selectOn } from './postgres-reads.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './store-reads.ts';
-import type { ExaminedDatabase, OpenedStore } from './database.ts';
+import type { ExaminedDatabase, OpenedStore, StoreLog } from './database.ts';
 
 export interface PostgresOptions extends PostgresSettings {
   /** Random number from 0 up to, not including, 1. */

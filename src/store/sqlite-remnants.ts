@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { StoreLog } from './postgres-connection.ts';
+import type { StoreLog } from './database.ts';
 import { describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 
 /** Marks in the file header that unused parts of pages may still contain erased text. Part of the transaction that erases. */

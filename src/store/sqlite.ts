@@ -16,7 +16,6 @@ import {
 } from './migrate.ts';
 import type { Migration } from './schema/migrations.ts';
 import type { OnBatch } from './commit-watch.ts';
-import type { StoreLog } from './postgres-connection.ts';
 import { COPY_LOG } from './sqlite-log-copier.ts';
 import { createSqliteLongReads } from './sqlite-long-reads.ts';
 import { createReads } from './store-reads.ts';
@@ -31,7 +30,7 @@ import {
 } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
-import type { ExaminedDatabase, OpenedStore } from './database.ts';
+import type { ExaminedDatabase, OpenedStore, StoreLog } from './database.ts';
 
 export interface SqliteOptions {
   path: string;

@@ -29,8 +29,6 @@ import { createSearchReads } from './tables/search-table.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
-export type { Select, SelectEach } from './keyset.ts';
-
 const OF_SESSION = SESSIONS.joined('session_');
 const OF_PAYMENT = PAYMENTS.joined('payment_');
 const OF_INVOICE = INVOICES.joined('invoice_');

@@ -5,8 +5,8 @@ import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { STORE_READS } from '../fixtures/store-reads.ts';
 import { IS_UNIT_RUN } from '../support/for-all.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
-import { type Reads, type Select, type SelectEach, createReads } from '../../src/store/store-reads.ts';
-import type { Row, SqlValue } from '../../src/store/keyset.ts';
+import { type Reads, createReads } from '../../src/store/store-reads.ts';
+import type { Row, Select, SelectEach, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';
 
 interface Statement {

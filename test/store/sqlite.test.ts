@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { eraseCustomer } from '../../src/operations/customers/manage-customers.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
-import type { StoreLog } from '../../src/store/postgres-connection.ts';
+import type { StoreLog } from '../../src/store/database.ts';
 import { createLogCopier } from '../../src/store/sqlite-log-copier.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
