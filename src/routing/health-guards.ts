@@ -34,7 +34,7 @@ export function toStandbyBySuccess(signals: HealthSignals): HealthMove | undefin
   if (!isFailing(signals)) return undefined;
   const { fast, peers } = signals;
   const allowed = Math.floor(peers.routesOfKind * policy.standbyShareOfKind);
-  if (peers.inAutomaticStandby >= allowed || peers.usable < 2) return undefined;
+  if (peers.inLowSuccessStandby >= allowed || peers.usable < 2) return undefined;
   const rate = `${percent(fast.mean)} of about ${Math.round(fast.n)} recent payments succeeded`;
   const because = `${rate}, below the minimum of ${percent(policy.standbySuccessShare)}`;
   return { to: 'standby', cause: 'low_success', because, numbers: { successShare: fast.mean, outcomes: fast.n } };

@@ -73,7 +73,7 @@ export interface HealthChange {
 export interface HealthPeers {
   routesOfKind: number;
   /** Routes in standby for their success rate. */
-  inAutomaticStandby: number;
+  inLowSuccessStandby: number;
   /** Routes that are not in standby. */
   usable: number;
 }
@@ -138,9 +138,9 @@ export function stateAfterOverride({ state }: HealthRecord): RouteHealth {
 /** Counts the routes of one kind and environment by their records, including the evaluated route. */
 export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant): HealthPeers {
   const enabled = recordsOfKind.filter((record) => !isDisabled(record, now));
-  const inLowSuccessStandby = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
+  const inLowSuccess = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
   const usable = enabled.filter((record) => effectiveState(record, now) !== 'standby');
-  return { routesOfKind: enabled.length, inAutomaticStandby: inLowSuccessStandby.length, usable: usable.length };
+  return { routesOfKind: enabled.length, inLowSuccessStandby: inLowSuccess.length, usable: usable.length };
 }
 
 /** A time as `12:04:30 UTC`, with its date in front if that differs from the date of `now`. */

@@ -156,12 +156,12 @@ describe('the count of the routes of a kind', () => {
 
   test('the count of the routes of a kind omits disabled routes, and counts the causes of standby separately', () => {
     const records = [live, degraded, standby, low, disabled, underMaintenance];
-    assert.deepEqual(healthPeers(records, NOON), { routesOfKind: 4, inAutomaticStandby: 1, usable: 2 });
-    assert.deepEqual(healthPeers(records, ONE), { routesOfKind: 5, inAutomaticStandby: 1, usable: 3 });
+    assert.deepEqual(healthPeers(records, NOON), { routesOfKind: 4, inLowSuccessStandby: 1, usable: 2 });
+    assert.deepEqual(healthPeers(records, ONE), { routesOfKind: 5, inLowSuccessStandby: 1, usable: 3 });
   });
 
   test('the count of the routes of a kind is not changed by a failed probe', () => {
     const { record } = evaluate(low, { now: low.retryAt!, recent: results('f', low.retryAt!) })!;
-    assert.equal(healthPeers([record, live], NOON).inAutomaticStandby, 1);
+    assert.equal(healthPeers([record, live], NOON).inLowSuccessStandby, 1);
   });
 });

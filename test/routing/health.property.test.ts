@@ -137,7 +137,7 @@ function evaluate(
   if (transition.cause !== 'low_success') return;
   const after = peersOf(kind, now);
   assert.ok(after.usable >= 1, 'no usable route of the kind is left');
-  assert.ok(after.inAutomaticStandby * 2 <= after.routesOfKind, 'more than half are in standby');
+  assert.ok(after.inLowSuccessStandby * 2 <= after.routesOfKind, 'more than half are in standby');
 }
 
 function checkChange(before: HealthRecord, { record, transition }: HealthChange, now: number): void {

@@ -32,8 +32,8 @@ const latency = (p95SecondsFast: number, nFast = 20) => ({
 /** A route whose payments take 12 hours: every window is then at least 48 hours. */
 const slowAt = (now: number) => ({ ...at(now), latency: { ...NO_TIMES, medianSeconds: 12 * 3600 } });
 const TWO_DAYS = 48 * 60 * MINUTE;
-const peers = (routesOfKind: number, inAutomaticStandby: number, usable: number) => ({
-  peers: { routesOfKind, inAutomaticStandby, usable },
+const peers = (routesOfKind: number, inLowSuccessStandby: number, usable: number) => ({
+  peers: { routesOfKind, inLowSuccessStandby, usable },
 });
 
 describe('a live route becomes degraded', () => {

@@ -360,7 +360,7 @@ function changeOf(
 function signalsOf(kind: ResultKind, now: number): HealthSignals {
   const mean = kind === 'success' ? 0.9 : 0.2;
   const recent = Array.from({ length: 20 }, () => ({ at: now - 1, kind }));
-  const peers = { routesOfKind: 4, inAutomaticStandby: 0, usable: 3 };
+  const peers = { routesOfKind: 4, inLowSuccessStandby: 0, usable: 3 };
   return {
     now,
     shiftedAt: null,
