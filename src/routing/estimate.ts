@@ -1,5 +1,4 @@
 import {
-  LEAST_TIMED,
   type LatencySums,
   type RouteState,
   type States,
@@ -53,6 +52,8 @@ export interface RouteEstimate {
 const EIGHTY_PERCENT = 1.2816;
 const MEDIAN = 0;
 const NINETY_FIFTH = 1.6449;
+/** The smallest number of payment times that describes their distribution. */
+const LEAST_TIMED = 2;
 
 /**
  * Adds the tallies of one bucket, which must be later than all folded buckets, to the states. Takes the tallies of all routes at

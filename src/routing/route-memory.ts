@@ -85,8 +85,6 @@ const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
 const LEAST_DISTURBANCE = 1e-6;
 const MOST_DISTURBANCE = 0.999;
-/** The smallest number of payment times that describes their distribution. */
-export const LEAST_TIMED = 2;
 const NO_LATENCY: LatencySums = { count: 0, logMs: 0, logMsSquared: 0 };
 const FAST_SUMS = ['fastSuccesses', 'fastFailures', 'fastNeutrals', 'disturbedSuccesses', 'disturbedFailures'] as const;
 const SLOW_SUMS = ['slowSuccesses', 'slowFailures', 'slowNeutrals'] as const;
