@@ -1,6 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { httpClient } from '../webhooks/http-client.ts';
+import { parseRetryAfter } from '../webhooks/retry.ts';
 import type { HandoffResult } from './provider.ts';
 
 /** Default timeout of one call to a provider. */
@@ -146,7 +147,8 @@ export function createHttpClient({ origin, headers, requestIdHeader, now, onNotR
     try {
       const answer = await client.request(`${origin}${path}`, options);
       if (answer.statusCode === 429 || answer.statusCode === 503) {
-        waitUntil = Math.max(waitUntil, now() + retryAfterMs(textOf(answer.headers['retry-after']), now()));
+        const askedMs = parseRetryAfter(textOf(answer.headers['retry-after']) ?? '', now()) ?? 0;
+        waitUntil = Math.max(waitUntil, now() + Math.min(askedMs, MAX_WAIT_MS));
       }
       if (answer.statusCode === 401) onNotReady?.('the key was refused (401)');
       return await answerOf(answer, requestIdHeader);
@@ -175,13 +177,6 @@ function jsonOf(text: string): unknown {
 
 function textOf(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0];
-}
-
-/** Milliseconds to wait for a `Retry-After` of seconds or a date: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
-function retryAfterMs(header: string | undefined, now: number): number {
-  if (header === undefined) return 0;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), MAX_WAIT_MS);
 }
 
 function wasSent(error: unknown): boolean {

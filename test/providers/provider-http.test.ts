@@ -68,7 +68,7 @@ test('after a 429 the HTTP client sends no request until the time in Retry-After
   let requests = 0;
   await using server = await startServer((_request, response) => {
     requests++;
-    response.writeHead(requests === 1 ? 429 : 200, requests === 1 ? { 'retry-after': '7' } : {}).end('{}');
+    response.writeHead(requests === 1 ? 429 : 200, requests === 1 ? { 'retry-after': '7 ' } : {}).end('{}');
   });
   const call = clientOf(server.url, () => now);
   assert.equal((await call({ method: 'GET', path: '/' })).status, 429);
