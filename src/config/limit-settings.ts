@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Limits } from '../http/rate-limits.ts';
-import { oneOf, positive } from './setting-fields.ts';
+import { oneOf, positive, texts } from './setting-fields.ts';
 
 const MIN_CONNECTIONS = 10;
 
@@ -12,13 +12,10 @@ const rate = (unit: string) =>
     error: `must be a whole number of ${unit}, more than 0, or off`,
   });
 
-const proxies = z
-  .string()
-  .transform((value) => value.split(',').map((entry) => entry.trim()))
-  .superRefine((entries, context) => {
-    const message = entries.map(faultOfProxy).find((fault) => fault !== undefined);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
-  });
+const proxies = texts.superRefine((entries, context) => {
+  const message = entries.map(faultOfProxy).find((fault) => fault !== undefined);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
 
 /** Settings of connection and rate limits; {@link limitsOf} reads them. */
 export const limitFields = {

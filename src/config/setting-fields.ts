@@ -31,12 +31,13 @@ export const positive = (unit: string) =>
 export const secondsUpTo = (max: number) =>
   positive('seconds').pipe(z.number().max(max, `must be at most ${max} seconds`));
 
+/** Texts separated by commas. */
+export const texts = z.string().transform((value) => value.split(',').map((text) => text.trim()));
+
 const KEY_FORM = /^[A-Za-z0-9+/]{43}=$/;
 
 /** Keys of 32 bytes in base64, separated by commas. */
-export const encryptionKeys = z
-  .string()
-  .transform((text) => text.split(',').map((key) => key.trim()))
+export const encryptionKeys = texts
   .refine(
     (keys) => keys.every((key) => KEY_FORM.test(key)),
     'must be base64 of 32 random bytes, "openssl rand -base64 32"; separate several keys by commas, the first one encrypts',
@@ -44,13 +45,10 @@ export const encryptionKeys = z
   .transform((keys) => keys.map((key): Uint8Array => Buffer.from(key, 'base64')));
 
 /** Texts of API keys, separated by commas. */
-export const apiKeys = z
-  .string()
-  .transform((text) => text.split(',').map((key) => key.trim()))
-  .refine(
-    (keys) => keys.every((key) => environmentOfKey(key) !== undefined),
-    'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
-  );
+export const apiKeys = texts.refine(
+  (keys) => keys.every((key) => environmentOfKey(key) !== undefined),
+  'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
+);
 
 /** IANA name of a time zone. Offsets such as +05:37 are rejected, because sums are stored per quarter of an hour. */
 export const timeZone = z.string().refine((name) => {
@@ -62,18 +60,14 @@ export const timeZone = z.string().refine((name) => {
 }, 'must be the IANA name of a time zone, for example Europe/Berlin, America/New_York or UTC');
 
 /** At most three metadata keys, separated by commas. */
-export const metadataKeys = z
-  .string()
-  .transform((text) => text.split(',').map((key) => key.trim()))
-  .refine(
-    (keys) => keys.length <= 3 && keys.every((key) => /^[^"\\]{1,500}$/.test(key)),
-    'must be at most three metadata keys, separated by commas, such as orderId,sku',
-  );
+export const metadataKeys = texts.refine(
+  (keys) => keys.length <= 3 && keys.every((key) => /^[^"\\]{1,500}$/.test(key)),
+  'must be at most three metadata keys, separated by commas, such as orderId,sku',
+);
 
 /** App schemes, separated by commas. */
-export const appSchemes = z
-  .string()
-  .transform((text) => text.split(',').map((scheme) => scheme.trim().toLowerCase()))
+export const appSchemes = texts
+  .transform((schemes) => schemes.map((scheme) => scheme.toLowerCase()))
   .refine(
     (schemes) => schemes.every(isNameableScheme),
     'must be app schemes separated by commas, without a colon, such as myapp; https and http are always allowed, and schemes that run code or open files or other programs are never allowed',
