@@ -200,8 +200,9 @@ function countOf({ raw: { rawHeaders } }: FastifyRequest, name: string): number 
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
-function hostNameOf(request: FastifyRequest): string {
-  return (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+/** Host name that a request names, without the port. */
+export function hostNameOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
+  return (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
 }
 
 function pathOf(url: string): string {

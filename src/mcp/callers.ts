@@ -1,17 +1,17 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { AppDeps } from '../http/app.ts';
+import { type AppDeps, hostNameOf } from '../http/app.ts';
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Error for a request with an unknown host name or from a page of another site, which could use a visitor's browser. */
 export function callerError(
-  { headers }: Pick<FastifyRequest, 'headers'>,
+  request: Pick<FastifyRequest, 'headers'>,
   deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
 ): GatewayError | undefined {
   const ours = [deps.urls.base, deps.urls.checkout].map((url) => new URL(url));
-  const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+  const host = hostNameOf(request);
   // With `allowedHosts`, the app has already checked the host name. An IP address is safe, because DNS rebinding needs a name.
   const isKnown =
     deps.allowedHosts !== undefined ||
@@ -19,7 +19,7 @@ export function callerError(
     isIP(host.replace(/^\[|\]$/g, '')) !== 0 ||
     ours.some(({ hostname }) => hostname === host);
   if (!isKnown) return refusal('This service is not known under that host name.');
-  const { origin } = headers;
+  const { origin } = request.headers;
   if (origin === undefined) return undefined;
   const from = URL.parse(origin);
   const isOurs =
