@@ -57,7 +57,7 @@ interface TelemetrySettings {
 
 /** Error message if the metrics port equals the port of the service. */
 export function faultOfMetricsPort(values: Pick<Values, 'METRICS_PORT'> & { PORT: number }): string | undefined {
-  const isTaken = values.METRICS_PORT !== undefined && values.METRICS_PORT !== 0 && values.METRICS_PORT === values.PORT;
+  const isTaken = values.METRICS_PORT !== 0 && values.METRICS_PORT === values.PORT;
   return isTaken ? 'must differ from PORT, because metrics are not public' : undefined;
 }
 

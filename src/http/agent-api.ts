@@ -10,13 +10,11 @@ import { nearestName } from '../operations/nearest-name.ts';
 import type { Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS, describeService } from '../operations/registry.ts';
 import { admit } from './admission.ts';
-import { apiPart, markReplayed, param, sentBody } from './api-part.ts';
+import { JSON_TYPE, apiPart, markReplayed, param, sentBody } from './api-part.ts';
 import type { AppDeps, Part } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { READABLE_BY_ALL_SITES, sendDocument } from './document.ts';
 import { sendError } from './error-responses.ts';
-
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions. */
 export const agentApi: Part = (app, unrestricted) => {

@@ -11,7 +11,7 @@ import { traced } from '../telemetry/tracing.ts';
 import { admit } from './admission.ts';
 import type { AppDeps, Part } from './app.ts';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 type ReadBy<Schema> = Schema extends z.ZodType ? z.output<Schema> : never;
 type QueryOf<Of> = Of extends { query: infer Schema } ? ReadBy<Schema> : never;

@@ -11,10 +11,9 @@ import { createCheckout } from '../operations/create-checkout.ts';
 import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
 import { expireSession } from '../operations/expire-session.ts';
 import { sessionResource, transferOfSession } from '../operations/pending-transfer.ts';
-import { getInvoice, getPayment, getSession } from '../operations/read-records.ts';
 import { markRefundFailed, markRefundPaid } from '../operations/refunds/confirm-refund.ts';
 import { createRefund } from '../operations/refunds/create-refund.ts';
-import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
+import { getInvoice, getPayment, getRefund, getSession, listRefundsOfPayment } from '../operations/read-records.ts';
 import { apiPart, defined, listing, markReplayed, onRecord, renderList, sentBody } from './api-part.ts';
 import type { AppDeps } from './app.ts';
 
