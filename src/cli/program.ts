@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';
+import { VERSION } from '../domain/version.ts';
 import { auditCommand } from './audit-command.ts';
 import { checkoutCommand, feesCommand } from './checkout-commands.ts';
 import { clockCommand } from './clock-command.ts';
@@ -110,14 +110,11 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       completionCommand(context, () => program),
     ]),
   ]);
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   return (
     program
       // Lets a command define its own --version option.
       .enablePositionalOptions()
-      .version(version, '-V, --version', 'print the version')
+      .version(VERSION, '-V, --version', 'print the version')
       .addHelpText('after', () =>
         [
           '',
