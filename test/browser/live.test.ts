@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startStage } from '../checkout/stage.ts';
+import { reportPayment } from '../fixtures/provider-reports.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 
 // Behaviour of the checkout script: updates without a reload, one payment for two clicks, the automatic return to the merchant.
 
-const { fake, stage, end } = await startStage();
+const { service, fake, stage, end } = await startStage();
 const browser = await startBrowser();
 after(async () => {
   await browser.close();
@@ -55,6 +56,22 @@ test('a status change updates the page without a reload, moves the focus to the 
   assert.match((await announced.textContent()) ?? '', /^Payment received Thank you\. You paid \$49\.99/);
   assert.ok(await isMarked(page), 'the page was not reloaded');
   assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
+test('an update keeps the page of a buyer who has come back from the provider', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  const { page } = await openPage(browser);
+  await page.goto(`${stage.url(id)}/back`);
+  await heading(page, 'We are confirming with the provider').waitFor();
+  const version = await page.getByRole('main').getAttribute('data-version');
+  const card = { country: 'US', group: 'visa debit' };
+  const report = { sessionId: id, paymentId: null, status: 'provider_pending', amount: 4999, card } as const;
+  await reportPayment(service.service.deps, report);
+  await page.locator(`main:not([data-version="${version}"])`).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Continue at' }).count(), 0);
+  await heading(page, 'We are confirming with the provider').waitFor();
   await page.context().close();
 });
 

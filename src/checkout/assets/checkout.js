@@ -71,9 +71,9 @@ async function look() {
   lookLater();
 }
 
-/** Replaces the content of the page by the new one. */
+/** Replaces the content of the page by the new one. The query can name the attempt from which the buyer has come back. */
 async function showNews() {
-  const response = await fetch(location.pathname, { cache: 'no-store' });
+  const response = await fetch(location.pathname + location.search, { cache: 'no-store' });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const news = new DOMParser().parseFromString(await response.text(), 'text/html');
   const main = news.querySelector('main');
@@ -238,8 +238,7 @@ addEventListener('pageshow', (event) => event.persisted && comeAlive());
 prepare();
 setInterval(showTimeLeft, 1000);
 lookLater();
-const notice = find('#notice');
-notice?.focus();
-// A reload must not show the notice again.
-if (notice) history.replaceState(null, '', location.pathname);
+find('#notice')?.focus();
+// Neither a reload nor an update must show the notice again.
+if (location.search.startsWith('?notice=')) history.replaceState(null, '', location.pathname);
 if (find('[data-return]:not([hidden])')) announce(textOf(find('[data-return] p')));
