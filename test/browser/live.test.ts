@@ -168,6 +168,22 @@ test('two clicks on the pay button start one payment, and the content security p
   await page.context().close();
 });
 
+test('a buyer who has stopped a slow submit can send the form again', async () => {
+  const id = await stage.create();
+  const { page } = await openPage(browser);
+  await stopClock(page);
+  await page.goto(stage.url(id));
+  const pay = page.getByRole('button', { name: 'Pay $49.99' });
+  // The form is not sent, as if the buyer had stopped the browser.
+  await page.evaluate("document.addEventListener('submit', (event) => event.preventDefault(), { once: true })");
+  await pay.click();
+  assert.equal(await pay.getAttribute('aria-busy'), 'true');
+  await page.clock.runFor(20_000);
+  await pay.click();
+  await heading(page, 'At the provider').waitFor();
+  await page.context().close();
+});
+
 test('the paid page returns the buyer to the merchant after five seconds, unless the buyer stays', async () => {
   const id = await stage.create();
   await stage.start(id);

@@ -8,6 +8,8 @@ const LONGEST_DELAY_MS = 5000;
 const GROWTH = 1.3;
 const FAILURES_BEFORE_TELLING = 2;
 const SOON_SECONDS = 300;
+/** Longer than the service takes to start a payment. */
+const LONGEST_SUBMIT_MS = 20_000;
 
 let delayMs = FIRST_DELAY_MS;
 let failures = 0;
@@ -203,12 +205,13 @@ function cameBack() {
   return entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
 }
 
-/** Ignores a second submit. */
+/** Ignores a second submit, but not for ever: no event tells that the buyer has stopped the first one in a slow network. */
 function sendOnce(/** @type {SubmitEvent} */ event) {
   if (leaving) return event.preventDefault();
   leaving = true;
   clearTimeout(nextLook);
   event.submitter?.setAttribute('aria-busy', 'true');
+  setTimeout(comeAlive, LONGEST_SUBMIT_MS);
 }
 
 function comeAlive() {
