@@ -84,10 +84,10 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-/** The expected value according to a custom check: the part of its message "must be an ..." after "must be". */
+/** The expected value according to a custom check: the part of its message "must be an ..." or "must be the ..." after "must be". */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
   const own = issue.code === 'invalid_format' && issue.format !== 'email';
-  return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;
+  return own && /^must be (?:an|the) /.test(issue.message) ? issue.message.slice('must be '.length) : undefined;
 }
 
 function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
@@ -121,6 +121,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
       if (schema.format === 'email') return `an email address of at most ${maxLength} characters`;
       if (schema.format === 'uri') return `an absolute URI of at most ${maxLength} characters`;
       if (schema.format === 'date-time') return 'a time with its zone, such as 2027-01-15T12:00:00Z';
+      if (schema.pattern !== undefined) return `a string that matches ${schema.pattern}`;
       if (maxLength === undefined) return 'a string';
       return minLength
         ? `a string of ${minLength} to ${maxLength} characters`

@@ -48,6 +48,8 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (ofPair === 'pairs') return `remove ${path}`;
   const set = `set ${path} to ${expected}`;
   const removeOrSet = `remove ${path}, or set it to ${expected}`;
+  // An id with a pattern is not the caller's own, but names something that exists, such as a transaction.
+  if (OWN_ID.test(path) && schema.pattern !== undefined) return set;
   // For an empty id, suggests no value derived from the body, because two orders can have the same body.
   if (OWN_ID.test(path) && !hasContent(faulty.received)) {
     return isRequired ? `set ${path} to an id of your own: ${expected}` : removeOrSet;

@@ -4,7 +4,9 @@ import * as fc from 'fast-check';
 import type { z } from 'zod';
 import { jsonSchemaOf } from '../../src/contract/json-schema.ts';
 import { inputReader } from '../../src/contract/input-problems.ts';
-import { refundRequest } from '../../src/contract/refund-contract.ts';
+import { EVENT_ENDPOINTS } from '../../src/contract/delivery-contract.ts';
+import { LEDGER_ENDPOINTS } from '../../src/contract/ledger-contract.ts';
+import { REFUND_ENDPOINTS, refundRequest } from '../../src/contract/refund-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { verifySampleRequest, webhookExampleRequest } from '../../src/contract/action-contract.ts';
 import { createEndpointRequest } from '../../src/contract/webhook-endpoint-contract.ts';
@@ -101,6 +103,18 @@ describe('repairs of ids that the caller chooses', () => {
       assert.notEqual(eventIdOf(body), eventIdOf(body));
     }
   });
+});
+
+test('suggestions describe ids that must exist, and do not invent the hash of a transaction', () => {
+  const suggestionFor = (schema: z.ZodType, body: Body) => errorDetails(schema, body)!.suggestion!;
+  const paid = REFUND_ENDPOINTS.markRefundPaid.body;
+  const hash = 'Set txHash to the hash of a transaction: 0x and 64 hexadecimal digits; then resend.';
+  for (const txHash of ['', 'abc', '0x1']) assert.equal(suggestionFor(paid, { txHash }), hash);
+  assert.match(suggestionFor(paid, {}), /^Set txHash to a string that matches \S+; then resend\.$/);
+  const { listEvents } = EVENT_ENDPOINTS;
+  const { listLedgerEntries } = LEDGER_ENDPOINTS;
+  assert.match(suggestionFor(listEvents.query, { after: 'x' }), /set it to the id of an event/);
+  assert.match(suggestionFor(listLedgerEntries.query, { startingAfter: 'x' }), /set it to the id of a ledger entry/);
 });
 
 describe('suggestions about URLs', () => {
