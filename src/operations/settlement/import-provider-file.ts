@@ -6,7 +6,7 @@ import type { Environment } from '../../domain/route.ts';
 import { judgePayout } from '../../domain/settlement.ts';
 import { type MismatchCode, type ReportedLine, mismatch } from '../../domain/settlement-file.ts';
 import type { Provider, SettlementFile, SettlementFileLine, Signal } from '../../providers/provider.ts';
-import { signalJson } from '../apply-message.ts';
+import { type SettlementSignal, signalFromJson, signalJson } from '../apply-message.ts';
 import { applySignal } from '../apply-signal.ts';
 import type { Deps } from '../deps.ts';
 import type { Table } from './parse-settlement-file.ts';
@@ -77,7 +77,7 @@ async function book(deps: Deps, { payment, line, origin }: Booking, dryRun: bool
   const ref = { paymentId: payment.id };
   const { id: provider, environment } = origin;
   const eventId = `settlement_${entry.moved.id}`;
-  const settled: Signal = { about: 'settlement', ref, entry };
+  const settled = { about: 'settlement', ref, entry } as const;
   const [known] = await deps.store.messagesOfEvent({ provider, environment }, eventId, payment.sessionId);
   if (known) return repeated(known.signal, settled);
   if (dryRun) return { status: 'matched', code: null, message: 'Would be booked.' };
@@ -96,10 +96,9 @@ async function book(deps: Deps, { payment, line, origin }: Booking, dryRun: bool
 }
 
 /** Verdict on a line that was booked before, unless its amount was another one. */
-function repeated(stored: string | null, signal: Signal & { about: 'settlement' }): Verdict {
-  const before = stored === null ? undefined : (JSON.parse(stored) as { entry: { moved: { net: { units: string } } } });
-  const units = before?.entry.moved.net.units ?? null;
-  if (units !== null && units !== String(signal.entry.moved?.net.units))
+function repeated(stored: string | null, { entry }: SettlementSignal): Verdict {
+  const before = stored === null ? entry : (signalFromJson(stored) as SettlementSignal).entry;
+  if (before.moved?.net.units !== entry.moved?.net.units)
     return { status: 'not_matched', ...mismatch('amount_differs', 'The line was booked before with another amount.') };
   return { status: 'already_settled', code: null, message: 'Booked before: nothing was changed.' };
 }
