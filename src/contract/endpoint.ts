@@ -128,7 +128,7 @@ const PATH_PARAMETERS = {
   refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
   discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
   eventId: {
-    description: 'An event: evt_ and the id of a health transition, or evt_, the id of a session and its suffix.',
+    description: 'An event: evt_ and the id of a health transition, or evt_, the id of a session and a suffix.',
     example: SAMPLE_IDS.evt,
   },
   deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },

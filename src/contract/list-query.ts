@@ -37,7 +37,7 @@ export function dollarsText(what: string, example: number) {
 }
 
 function eventIdOf(what: string) {
-  const form = 'evt_ and the id of a health transition, or evt_, the id of a session and its suffix';
+  const form = 'evt_ and the id of a health transition, or evt_, the id of a session and a suffix';
   const isEvent = (value: string) => sourceOfEvent(value) !== undefined;
   const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
   return described(id, `${what}: ${form}.`, SAMPLE_IDS.evt).optional();

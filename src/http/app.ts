@@ -200,7 +200,7 @@ function countOf({ raw: { rawHeaders } }: FastifyRequest, name: string): number 
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
-/** Host name that a request names, without the port. */
+/** Host name in the header of a request, in small letters and without the port. */
 export function hostNameOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
   return (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
 }

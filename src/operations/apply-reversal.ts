@@ -60,8 +60,7 @@ export function applyReversalSignal(
     return messages
       .filter((one) => one.about === 'reversal' && one.paymentId === paymentId && !one.flagged)
       .filter(({ eventId }) => eventId !== received.eventId)
-      .map(({ signal }) => signal !== null && signalFromJson(signal))
-      .flatMap((signal) => (signal && signal.about === 'reversal' ? [signal.reversal] : []))
+      .flatMap(({ signal }) => (signal === null ? [] : [(signalFromJson(signal) as ReversalSignal).reversal]))
       .filter((report) => report.reference === reference);
   }
 

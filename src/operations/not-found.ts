@@ -25,6 +25,6 @@ export function foundSession<Item>(item: Item | undefined, id: string): Item {
 export function eventNotFound(id: string): GatewayError {
   return new GatewayError('not_found', `No event ${JSON.stringify(id.slice(0, 80))} exists.`, {
     suggestion:
-      'Use the id of an event as a list or a delivery gave it: evt_ and the id of a health transition, or evt_, the id of a session and its suffix, such as _paid.',
+      'Use the id of an event as a list or a delivery gave it: evt_ and the id of a health transition, or evt_, the id of a session and a suffix, such as _paid.',
   });
 }

@@ -205,7 +205,7 @@ function cameBack() {
   return entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
 }
 
-/** Ignores a second submit, but not for ever: no event tells that the buyer has stopped the first one in a slow network. */
+/** Ignores further submits for a time. No event reports that the buyer has stopped the first one, as in a slow network. */
 function sendOnce(/** @type {SubmitEvent} */ event) {
   if (leaving) return event.preventDefault();
   leaving = true;
