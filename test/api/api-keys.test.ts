@@ -4,6 +4,8 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiKey, CreatedApiKey } from '../../sdk/src/index.ts';
 import { hashOfKey } from '../../src/domain/api-key.ts';
+import type { AppDeps } from '../../src/http/app.ts';
+import { createGate } from '../../src/operations/access/key-gate.ts';
 import { contentsOf } from '../support/database.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { ADMIN, BOOTSTRAP, bearer } from '../support/keys.ts';
@@ -184,6 +186,24 @@ describe('a service without keys', () => {
     open.clock.advance(SECOND_MS);
     await gatewayOf(open).refused('401 unauthorized', 'GET sessions');
     for (const on of [open, other]) await use(ADMIN.sandbox, on);
+  });
+
+  it('a read from before the first operator joined does not keep the service open', async () => {
+    await using open = await startTestService();
+    const deps = open.service.deps as AppDeps;
+    const reads: PromiseWithResolvers<boolean>[] = [];
+    const hasOperators = () => reads[reads.push(Promise.withResolvers()) - 1]!.promise;
+    const { hasOperators: ask, forget } = createGate({ ...deps, store: { ...deps.store, hasOperators } });
+    const before = [ask(), ask()];
+    forget();
+    reads[0]!.resolve(false);
+    await before[0];
+    const after = ask();
+    reads[2]!.resolve(true);
+    assert.equal(await after, true);
+    reads[1]!.resolve(false);
+    await before[1];
+    assert.equal(await Promise.race([ask(), sleep(SECOND_MS, 'asks again', { ref: false })]), true);
   });
 
   it('a service rejects requests without a key after its last API key is revoked', async () => {

@@ -75,17 +75,20 @@ export function createGate(deps: GateDeps) {
 /** Asks until the answer is true, which it then stays, and at most once in {@link CACHED_MS}. */
 function untilTrue(realNow: () => number, read: () => Promise<boolean>) {
   let isTrue = false;
-  let askedAt = -Infinity;
+  let last = { askedAt: -Infinity };
   return {
     async ask() {
-      if (!isTrue && isOver(askedAt, realNow())) {
-        isTrue = await read();
-        askedAt = realNow();
+      if (!isTrue && isOver(last.askedAt, realNow())) {
+        // An answer that was read before `forget`, or before another answer was true, must not replace the newer state.
+        const own = last;
+        const answer = await read();
+        isTrue ||= answer;
+        own.askedAt = realNow();
       }
       return isTrue;
     },
     forget() {
-      askedAt = -Infinity;
+      last = { askedAt: -Infinity };
     },
   };
 }
