@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import type { z } from 'zod';
 import type { transitionResource } from '../../src/contract/routing-contract.ts';
+import { createRouter } from '../../src/operations/routing/router.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { gatewayOf } from '../support/gateway.ts';
@@ -157,6 +158,26 @@ test('health transitions are listed newest first, and filtered by route and envi
   assert.deepEqual((await transitions(on, `?routeId=${ACQUIRER}`)).data, [data[0], data[3]]);
   assert.deepEqual((await transitions(on, '?environment=production')).data, [data[1]]);
   assert.deepEqual((await transitions(on, '?routeId=nowhere')).data, []);
+});
+
+test('a route that the catalogue disables is disabled, although another instance changes its health at the start', async () => {
+  await using on = await startTestService();
+  const { store, newId, log, ...deps } = on.service.deps;
+  const routes = deps.routes.map((route) => (route.id === ACQUIRER ? { ...route, health: 'standby' as const } : route));
+  let reads = 0;
+  const slow: typeof store = {
+    ...store,
+    async routeHealth() {
+      const read = await store.routeHealth();
+      if (++reads === 1) await override(on, ACQUIRER, { health: 'degraded' });
+      return read;
+    },
+  };
+  const catalogue = () => ({ ...deps, routes });
+  const other = createRouter({ store: slow, newId, log, seed: 'other', random: () => 0, catalogue });
+  for (let count = 0; count < 2; count++) await other.refresh();
+  await on.service.deps.router.refresh();
+  assert.equal((await standings(on)).get(ACQUIRER)?.words, 'standby: disabled in the catalogue');
 });
 
 test('routes without a provider are in standby, and no payment uses them', async () => {

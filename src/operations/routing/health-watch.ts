@@ -28,8 +28,8 @@ interface Watched {
   environment: Environment;
   routes: readonly Route[];
   connected: readonly Route[];
-  /** True if the catalogue has just been read: its health settings are applied once, at the start. */
-  isFirst: boolean;
+  /** Ids of the routes whose health in the catalogue has been applied, which happens once in a process. {@link watchHealth} adds ids. */
+  configured: Set<string>;
 }
 
 export const RESULTS_READ = 40;
@@ -48,7 +48,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
 /** Evaluates the health of routes. One of the instances commits each change. Updates `health` and returns the number of transitions. */
 export async function watchHealth(
   deps: WatchDeps,
-  { environment, routes, connected, isFirst }: Watched,
+  { environment, routes, connected, configured }: Watched,
   health: Map<string, HealthRecord>,
   estimates: Estimates,
 ): Promise<number> {
@@ -63,13 +63,17 @@ export async function watchHealth(
     const results = recent[index]!;
     const ofKind = connected.filter(({ kind }) => kind === route.kind).map(({ id }) => health.get(id)!);
     const signals = signalsOf(known.get(route.id)!, record, results, healthPeers(ofKind, now), now);
-    const configured = isFirst ? route.health : undefined;
-    const changes = changesOf(record, configured, results, signals, deps.random());
-    if (changes.length === 0) continue;
+    const setting = configured.has(route.id) ? undefined : route.health;
+    const changes = changesOf(record, setting, results, signals, deps.random());
+    if (changes.length === 0) {
+      configured.add(route.id);
+      continue;
+    }
     const writes = changes.flatMap((change) => writesOf(deps, environment, route.id, change, now));
     const { done } = await deps.store.commit(await withHealthEvents(deps, route, writes));
     // Another instance has changed the route first. The next evaluation reads that change.
     if (!done) continue;
+    configured.add(route.id);
     health.set(route.id, changes.at(-1)!.record);
     for (const { transition } of changes) {
       if (!transition) continue;

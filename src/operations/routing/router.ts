@@ -66,6 +66,7 @@ export function createRouter(deps: RouterDeps): Router {
     rules: undefined,
     experiments: [],
   };
+  const configured = new Set<string>();
   let built: Built | undefined;
   let compiled: { routes: readonly Route[]; version: string; rules: CompiledRules } | undefined;
 
@@ -115,7 +116,7 @@ export function createRouter(deps: RouterDeps): Router {
       const records = health[environment];
       estimates[environment] = await readEstimates(deps.store, environment, own, records, estimates[environment]);
       const connected = own.filter((route) => providerReason(catalogue, route) === null);
-      const watched = { environment, routes: own, connected, isFirst: built === undefined };
+      const watched = { environment, routes: own, connected, configured };
       transitions += await watchHealth(deps, watched, records, estimates[environment]);
     }
     const rules = await deps.store.routingRules();
