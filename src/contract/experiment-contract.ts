@@ -28,7 +28,7 @@ const variant = named(
 const whole = (min: number, max: number, usual: number, what: string) =>
   z.int().min(min).max(max).default(usual).describe(`${what}: ${min} to ${max}. Default ${usual}.`);
 
-const experimentRequest = z.strictObject({
+export const experimentRequest = z.strictObject({
   environment,
   name: text(1, 120).default('Experiment').describe('Name: 1 to 120 characters. Default: Experiment.'),
   variant: variant.describe('An order of the routes, an objective or a margin, as in a rule.'),

@@ -6,6 +6,8 @@ import { faultOfPair, fieldAt, isFraction, remedyOf } from './input-remedies.ts'
 const MAX_QUOTED_LENGTH = 80;
 /** Formats that the description of the field explains better than the message of the parser. */
 const DESCRIBED_FORMATS = new Set(['email', 'datetime']);
+const EXPECTED = /^must be ((?:an|the|a route|one of) .*)/;
+const FORBIDDEN = /^(?:must|is) not /;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 /** Parser of input by one schema. */
@@ -70,10 +72,11 @@ function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown):
       remedy: `remove ${path}`,
     };
   }
+  const reason = reasonOf(issue, expected);
   return {
     path,
     code: codeOf(issue),
-    message: `${reasonOf(issue, expected)}${faultOfPair(issue) ? '' : quoted(received)}`,
+    message: `${reason}${faultOfPair(issue) || FORBIDDEN.test(reason) ? '' : quoted(received)}`,
     remedy: remedyOf(issue, { ...field, path, expected, received, input }),
   };
 }
@@ -84,10 +87,10 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-/** The expected value according to a custom check: the part of its message "must be an ..." or "must be the ..." after "must be". */
+/** The expected value according to a custom check: the part of its message after "must be". */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
-  const own = issue.code === 'invalid_format' && issue.format !== 'email';
-  return own && /^must be (?:an|the) /.test(issue.message) ? issue.message.slice('must be '.length) : undefined;
+  const own = issue.code === 'custom' || (issue.code === 'invalid_format' && issue.format !== 'email');
+  return own ? EXPECTED.exec(issue.message)?.[1] : undefined;
 }
 
 function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
@@ -100,6 +103,7 @@ function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
 
 /** Description of the type and limits of a field: "a string of 1 to 120 characters". */
 function expectation(schema: JsonSchema): string {
+  if (schema.const !== undefined) return inJson(schema.const);
   if (schema.enum) return `one of ${schema.enum.map(String).join(', ')}`;
   const nullable = Array.isArray(schema.type) && schema.type.includes('null') ? ' or null' : '';
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;

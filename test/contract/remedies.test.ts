@@ -7,6 +7,7 @@ import { inputReader } from '../../src/contract/input-problems.ts';
 import { EVENT_ENDPOINTS } from '../../src/contract/delivery-contract.ts';
 import { LEDGER_ENDPOINTS } from '../../src/contract/ledger-contract.ts';
 import { REFUND_ENDPOINTS, refundRequest } from '../../src/contract/refund-contract.ts';
+import { experimentRequest } from '../../src/contract/experiment-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { verifySampleRequest, webhookExampleRequest } from '../../src/contract/action-contract.ts';
 import { createEndpointRequest } from '../../src/contract/webhook-endpoint-contract.ts';
@@ -224,6 +225,17 @@ describe('repairs of metadata', () => {
       const { suggestion } = errorDetails(sessionRequest, { ...minimal, metadata })!;
       assert.match(suggestion!, /^Remove metadata, or set it to an object/);
       assert(!suggestion!.includes('{}'));
+    }
+  });
+
+  test('repairs of a variant of an experiment name the values that it takes', () => {
+    for (const [variant, what] of [
+      [{ smart: false }, 'smart, or set it to true'],
+      [{ prefer: [] }, 'prefer, or set it to an array of 1 to 100 values'],
+      [{ prefer: { kind: 'cash' } }, 'prefer.kind, or set it to one of card, wallet, local'],
+    ] as const) {
+      const { suggestion } = errorDetails(experimentRequest, { variant })!;
+      assert.equal(suggestion, `Remove variant.${what}; then resend.`);
     }
   });
 });
