@@ -22,7 +22,7 @@ const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]
 const SUMMARY = [
   'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
   'If 401, send Authorization: Bearer sk_... (a key is of one environment). The sandbox buyer pays at checkoutUrl with card 4242 4242 4242 4242, a later expiry, any CVC and name (other outcomes: GET /simulator); without a browser, send webhook.verify_sample, correctly signed, with status paid and the amount of the session.',
-  'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta in words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
+  'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
   'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After). Agent keys: spend_limit_exceeded (stop; message says what is left).',
   `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
 ].join(' ');

@@ -117,7 +117,7 @@ export const SPEND_LIMIT = known(
   'stop',
   'Key may not spend so much; message says what is left.',
 );
-export const NO_ROUTE = known('no_eligible_route', 'stop', 'Routing rules leave no route.');
+export const NO_ROUTE = known('no_eligible_route', 'stop', 'Message says why.');
 
 function known(code: ErrorCode, recovery: KnownError['recovery'], advice: string): KnownError {
   return { code, recovery, do: advice };

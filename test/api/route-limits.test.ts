@@ -2,17 +2,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { feesEstimate } from '../../src/operations/actions/checkout-actions.ts';
+import { NO_ROUTE } from '../../src/operations/operation.ts';
+import { refusal } from '../support/refusal.ts';
 import { type Decision, ask, decisionsOf, temporaryFile } from '../support/routing.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { createSession, start } from '../simulator/buyer.ts';
 
-/** Copy of the shipped catalogue in which card routes take 5 to 100 dollars and the best card route costs a dollar more. */
-function limitedRoutes() {
+/** Copy of the shipped catalogue in which routes of these kinds take 5 to 100 dollars and the best card route costs a dollar more. */
+function limitedRoutes(kinds = ['card']) {
   const source = new URL('../../config/routes.json', import.meta.url);
   const { routes } = JSON.parse(readFileSync(source, 'utf8')) as { routes: { id: string; kind: string }[] };
   const limited = routes.map((route) => ({
     ...route,
-    ...(route.kind === 'card' && { minAmount: 5, maxAmount: 100 }),
+    ...(kinds.includes(route.kind) && { minAmount: 5, maxAmount: 100 }),
     ...(route.id === 'sandbox_card_acquirer' && { providerCostFixed: 1 }),
   }));
   return temporaryFile('routes.json', { routes: limited });
@@ -55,21 +58,18 @@ describe('a route with limits of the amount', () => {
     }
   });
 
-  it('a route with amount limits is named in the error with its limit if there is no other route', async () => {
-    using file = limitedRoutes();
+  it('the error names the limit of each route if no route takes the amount', async () => {
+    using file = limitedRoutes(['card', 'wallet', 'local']);
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
-    await call('PUT', `${on.url}/api/gateway/routing/rules`, {
-      version: 1,
-      rules: [{ id: 'cards', then: { exclude: { kind: ['wallet', 'local'] } } }],
-    });
-    const { status, body } = await call<{ error: { code: string; message: string } }>(
-      'POST',
-      `${on.url}/api/gateway/sessions`,
-      sessionBody({ amount: 4 }),
-    );
-    assert.equal(status, 409);
-    assert.equal(body.error.code, 'no_eligible_route');
-    assert.match(body.error.message, /sandbox_card_backup: takes 5\.00 USD or more/);
+    const answers = [
+      await refusal([409, 'no_eligible_route'], 'POST', `${on.url}/api/gateway/sessions`, sessionBody({ amount: 4 })),
+      await refusal([400, 'no_eligible_route'], 'POST', `${on.url}/api/agent/actions/fees.estimate`, { amount: 4 }),
+    ];
+    for (const { body } of answers) {
+      assert.match(body.error.message, /sandbox_card_backup: takes 5\.00 USD or more/);
+      assert.match(body.error.message, /sandbox_wallet_express: takes 5\.00 USD or more/);
+    }
+    assert(feesEstimate.errors.includes(NO_ROUTE));
   });
 });
 

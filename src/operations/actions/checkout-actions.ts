@@ -75,12 +75,12 @@ export const feesEstimate = defineAction({
   name: 'fees.estimate',
   title: 'Estimate fees',
   description:
-    'Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes and reserves nothing.',
+    'Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes nothing.',
   input: feesEstimateRequest,
   output: feesEstimateResult,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, INVALID_JSON],
+  errors: [INVALID_INPUT, INVALID_JSON, NO_ROUTE],
   next: 'Call checkout.create with the same amount and preferredRoute.',
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others)],
   example: (deps) => {
