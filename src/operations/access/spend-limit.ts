@@ -1,5 +1,6 @@
 import { dayOf, nextDay } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { formatUsd } from '../../domain/money.ts';
 import { REFUND_LIMIT } from '../../domain/operator.ts';
 import type { Session } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund-record.ts';
@@ -23,24 +24,20 @@ export async function spendingRefusal(
   const { spendPerCheckout, spendPerDay } = key;
   const spent = spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
   const left = spendPerDay === null ? Infinity : Math.max(spendPerDay - spent, 0);
-  const isTooLarge = spendPerCheckout !== null && amount > spendPerCheckout;
-  if (!isTooLarge && amount <= left) return undefined;
-  const ofCheckout = spendPerCheckout === null ? [] : [`${dollars(spendPerCheckout)} a checkout`];
-  const ofDay = spendPerDay === null ? [] : [`${dollars(spendPerDay)} a day, of which ${dollars(left)} is left today`];
-  const limits = [...ofCheckout, ...ofDay].join(' and ');
   const most = Math.min(left, spendPerCheckout ?? Infinity);
+  if (amount <= most) return undefined;
+  const ofCheckout = spendPerCheckout === null ? [] : [`${formatUsd(spendPerCheckout)} a checkout`];
+  const ofDay =
+    spendPerDay === null ? [] : [`${formatUsd(spendPerDay)} a day, of which ${formatUsd(left)} is left today`];
+  const limits = [...ofCheckout, ...ofDay].join(' and ');
   const anew =
     spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(created)).toISOString()}.`;
-  const advice = most > 0 ? `Set amount to at most ${dollars(most)}` : 'Wait';
-  const message = `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`;
+  const advice = most > 0 ? `Set amount to at most ${formatUsd(most)}` : 'Wait';
+  const message = `This API key may spend ${limits}; this checkout is ${formatUsd(amount)}.`;
   return new GatewayError('spend_limit_exceeded', message, {
     field: 'amount',
     suggestion: `${advice}, or ask the operator for a key with higher limits.${anew}`,
   });
-}
-
-function dollars(cents: number): string {
-  return `$${(cents / 100).toFixed(2)}`;
 }
 
 /** Change that adds a refund to the sum of a caller of role support, guarded by the operator's limit; none for other roles. */
@@ -58,8 +55,8 @@ export async function assertRefundLimit(
   if (caller?.role !== 'support') return;
   const left = Math.max(REFUND_LIMIT - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
   if (amount <= left) return;
-  const limit = `${dollars(REFUND_LIMIT)} a day, of which ${dollars(left)} is left today`;
-  throw new GatewayError('spend_limit_exceeded', `You may refund ${limit}; this refund is ${dollars(amount)}.`, {
+  const limit = `${formatUsd(REFUND_LIMIT)} a day, of which ${formatUsd(left)} is left today`;
+  throw new GatewayError('spend_limit_exceeded', `You may refund ${limit}; this refund is ${formatUsd(amount)}.`, {
     field: 'amount',
     suggestion: `Ask an operator or an admin. The limit starts anew at ${new Date(nextDay(created)).toISOString()}.`,
   });
