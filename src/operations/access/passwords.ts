@@ -11,10 +11,10 @@ const MAX_LENGTH = 256;
 /** The last computation. Each waits for the one before, which bounds their memory and the threads that they take. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Hash of a new password, with its salt. Throws GatewayError for a short password. */
+/** Hash of a new password, with its salt. Throws GatewayError `invalid_input` for one of another length. */
 export async function hashPassword(password: string, randomBytes: RandomBytes): Promise<string> {
   if (password.length < 12 || password.length > MAX_LENGTH) {
-    throw invalidField('password', 'wrong_length', 'must have 12 to 256 characters', 'Choose a longer password.');
+    throw invalidField('password', 'wrong_length', 'must have 12 to 256 characters', 'Choose another password.');
   }
   // Copies the salt, because the random bytes are a view of a shared pool.
   const salt = Buffer.from(Uint8Array.from(randomBytes(SALT_BYTES)));
