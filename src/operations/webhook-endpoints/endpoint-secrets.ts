@@ -4,11 +4,9 @@ import type { Deps } from '../deps.ts';
 import type { SecretBox } from '../../webhooks/secret-box.ts';
 import { commitEndpoint } from './manage-endpoints.ts';
 
-type Signing = Pick<Deps, 'store' | 'webhooks'>;
-
 /** Secrets for signing deliveries of an endpoint, newest first; none if this process does not have them. */
 export async function signingSecrets(
-  { store, webhooks }: Signing,
+  { store, webhooks }: Pick<Deps, 'store' | 'webhooks'>,
   endpoint: WebhookEndpoint,
 ): Promise<SigningSecret[]> {
   if (endpoint.source === 'configuration') {
@@ -22,14 +20,12 @@ export async function signingSecrets(
   });
 }
 
-type Checking = Pick<Deps, 'store' | 'webhooks' | 'log'>;
-
 /**
  * Checks that the encryption keys decrypt every stored secret. Encrypts a secret that only a later key decrypts with the first key, so
  * that the operator can remove the later key. Throws a one-line error if no key decrypts a secret, because its endpoint would get no
  * events.
  */
-export async function checkSecrets({ store, webhooks, log }: Checking): Promise<void> {
+export async function checkSecrets({ store, webhooks, log }: Pick<Deps, 'store' | 'webhooks' | 'log'>): Promise<void> {
   const { secretBox } = webhooks;
   const secrets = await store.sealedSecrets();
   const closed = secrets.filter((secret) => secretBox.open(secret) === undefined);
@@ -84,7 +80,7 @@ export async function forgetSecrets(
       const open = known.filter((secret) => secretBox.open(secret) !== undefined);
       if (open.length === known.length) return { endpoint: before };
       return open.some(isNewest)
-        ? { endpoint: { ...before }, secrets: open }
+        ? { endpoint: before, secrets: open }
         : { endpoint: withoutSecret(before, now()), secrets: [] };
     });
   }

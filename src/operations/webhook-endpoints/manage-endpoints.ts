@@ -32,18 +32,18 @@ export async function createEndpoint(
 ): Promise<EndpointDetails & { secret: string }> {
   const { url, environment, events, description } = request;
   checkUrl(url, environment, webhooks.targets);
-  const place = { endpointId: newId('whe'), environment };
+  const id = newId('whe');
+  const place = { endpointId: id, environment };
   const { secret, sealed } = webhooks.secretBox.newSecret(place);
   return retryOnConflict({ store }, 'the webhook endpoints', async () => {
     const slot = freeSlot(await store.endpoints(), environment);
     const created = now();
-    const shared = { id: place.endpointId, environment, url, created };
-    const endpoint = newEndpoint({ ...shared, source: 'api', events, description, slot });
+    const endpoint = newEndpoint({ id, source: 'api', environment, url, events, description, slot, created });
     const secrets = rotatedSecrets([], { ...place, sealed, created }, created);
     return {
       changes: [
         { type: 'endpoint_created', endpoint },
-        { type: 'secrets_replaced', endpointId: endpoint.id, secrets },
+        { type: 'secrets_replaced', endpointId: id, secrets },
       ],
       result: { endpoint, secrets, secret },
     };
@@ -129,7 +129,7 @@ export async function rotateSecret(
         'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.';
       throw new GatewayError('invalid_state', message, { suggestion });
     }
-    return { endpoint: { ...before }, secrets, secret };
+    return { endpoint: before, secrets, secret };
   });
 }
 
@@ -150,7 +150,7 @@ export interface EndpointDecision {
   secrets?: readonly SealedSecret[];
 }
 
-/** Reads an endpoint, decides and commits; retries after a conflict. The same object means no change. Throws GatewayError `not_found`. */
+/** Reads an endpoint, decides and commits; retries after a conflict. Without new secrets, the same object means no change. Throws GatewayError `not_found`. */
 export function commitEndpoint<Decision extends EndpointDecision>(
   deps: Pick<Deps, 'store'>,
   id: string,
