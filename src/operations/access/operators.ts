@@ -177,8 +177,7 @@ export async function removePasskey(deps: OperatorDeps, id: string): Promise<voi
   const { id: operatorId } = (await ownAccess(deps)).operator;
   const check = async (before: Operator) => {
     const passkeys = await deps.store.passkeysOfOperator(operatorId);
-    const named = passkeys.find((each) => each.id === id);
-    found(named, 'passkey', id, '');
+    if (!passkeys.some((each) => each.id === id)) throw new GatewayError('not_found', 'You have no such passkey.');
     if (passkeys.length > 1 || before.passwordHash !== null) return before;
     throw new GatewayError('invalid_state', 'This is your last passkey, and you have no password.', {
       suggestion: 'Add another passkey or a password first.',
