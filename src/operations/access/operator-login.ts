@@ -9,7 +9,7 @@ import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { audited, recordRefusal } from './audit.ts';
 import { type Gate, USE_NOTED_MS } from './key-gate.ts';
-import { changeOperator, operatorOfInvite } from './operators.ts';
+import { allSessionsEnded, changeOperator, operatorOfInvite } from './operators.ts';
 import { type Site, verifyNewPasskey, verifyPasskey } from './passkeys.ts';
 import { hashPassword, isPassword } from './passwords.ts';
 import { withUsedCode } from './second-factor.ts';
@@ -98,7 +98,7 @@ export async function loginByFactor(deps: LoginDeps, email: string, factor: Fact
   if (!('answer' in factor)) return loginByPassword(deps, email.trim().toLowerCase(), factor, from);
   const passkey = await verifyPasskey(deps, from.site, factor.answer);
   const check = async (operator: Operator) => {
-    if (!(await deps.store.passkey(passkey.id))) throw wrong(deps);
+    if (!(await deps.store.passkey(passkey.id))) throw refusedLogin(deps);
     return operator;
   };
   return enter(deps, 'logIn', passkey.operatorId, check, [{ type: 'passkey_used', passkey }], from);
@@ -114,11 +114,11 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
   }
   const operator = await deps.store.operatorByEmail(email);
   const stored = operator?.passwordHash ?? null;
-  if (!(await isPassword(proof.password, stored)) || !operator) throw wrong(deps, operator);
+  if (!(await isPassword(proof.password, stored)) || !operator) throw refusedLogin(deps, operator);
   const check = (current: Operator) => {
     const needsCode = deps.needsSecondFactor || current.totpSealed !== null;
     const next = needsCode ? withUsedCode(deps, current, proof.code) : current;
-    if (!next || current.passwordHash !== stored) throw wrong(deps, current);
+    if (!next || current.passwordHash !== stored) throw refusedLogin(deps, current);
     return next;
   };
   return enter(deps, 'logIn', operator.id, check, [{ type: 'login_passed', nameHash }], from);
@@ -148,10 +148,10 @@ async function newFactorOf(deps: LoginDeps, operator: Operator, factor: Factor, 
     return { set: {}, change: { type: 'passkey_added', passkey } as Change };
   }
   const passwordHash = await hashPassword(factor.password, deps.randomBytes);
-  const change: Change = { type: 'operator_sessions_ended', operatorId, at: deps.realNow() };
+  const change = allSessionsEnded(deps, operatorId);
   if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, change };
   const offered = withUsedCode(deps, { ...operator, totpSealed: factor.totp, totpStep: 0 }, factor.code);
-  if (!offered) throw wrong(deps);
+  if (!offered) throw refusedLogin(deps);
   const { totpSealed, totpStep } = offered;
   return { set: { passwordHash, totpSealed, totpStep }, change };
 }
@@ -167,11 +167,11 @@ async function enter(
 ): Promise<string> {
   const { realNow, log } = deps;
   const known = await deps.store.operator(operatorId);
-  if (!known) throw wrong(deps);
+  if (!known) throw refusedLogin(deps);
   const { store } = audited(deps, action, principalOfOperator(known, 'production', null));
   const { token, changes } = newLogin(deps, operatorId, from);
   const decide = async (operator: Operator) => {
-    if (!hasAccess(operator)) throw wrong(deps);
+    if (!hasAccess(operator)) throw refusedLogin(deps);
     return { ...(await check(operator)), lastLoginAt: realNow() };
   };
   await changeOperator({ store, caller: undefined }, operatorId, decide, [...along, ...changes]);
@@ -193,7 +193,7 @@ function newLogin({ realNow, randomBytes }: LoginDeps, ownerId: string, { addres
 }
 
 /** The error of a refused login, which is recorded for a known operator. The response does not wait, because its time would reveal the name. */
-function wrong(deps: LoginDeps, known?: Operator): GatewayError {
+function refusedLogin(deps: LoginDeps, known?: Operator): GatewayError {
   if (known) {
     const caller = principalOfOperator(known, 'production', null);
     recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {

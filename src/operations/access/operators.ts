@@ -133,7 +133,7 @@ export async function changeOperator(
   });
 }
 
-function allSessionsEnded({ realNow }: Pick<Deps, 'realNow'>, operatorId: string): Change {
+export function allSessionsEnded({ realNow }: Pick<Deps, 'realNow'>, operatorId: string): Change {
   return { type: 'operator_sessions_ended', operatorId, at: realNow() };
 }
 
