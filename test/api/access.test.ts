@@ -10,7 +10,7 @@ import type { ErrorCode } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
-import { SERVICE_OPTIONS, restrictStore } from '../../src/operations/access/restrict-store.ts';
+import { SERVICE_READS, restrictStore } from '../../src/operations/access/restrict-store.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { createServiceDatabase, openTestStore } from '../support/database.ts';
 import { gatewayOf } from '../support/gateway.ts';
@@ -404,7 +404,7 @@ describe('the store restricted to the environment of a key', () => {
       assert.deepEqual(missing(store), []);
       // `missing` detects a store method that the restricted store lacks.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
-      for (const name of SERVICE_OPTIONS)
+      for (const name of SERVICE_READS)
         assert.throws(() => (restricted[name] as () => unknown)(), /is not available to requests/);
       const changes: Change[] = [
         { type: 'routing_snapshot_recorded', snapshot: { environment: 'production' } } as unknown as Change,

@@ -28,7 +28,7 @@ const RULES = {
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
 
 /** Reads that are not available to requests. */
-export const SERVICE_OPTIONS = RULES.service.split(' ') as Names<typeof RULES.service>[];
+export const SERVICE_READS = RULES.service.split(' ') as Names<typeof RULES.service>[];
 
 /**
  * The store for a caller that may see only one environment. For records of the other environment, reads by id return undefined and
