@@ -18,7 +18,7 @@ type Blocking = Pick<Deps, 'store' | 'caller' | 'realNow'>;
 /** Blocks new sessions and payments of a customer. Throws GatewayError `not_found`, `forbidden`, `invalid_state` for an erased customer. */
 export async function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
   assertCan(deps, 'customer.block');
-  return move(deps, id, (customer) => ({
+  return changeStatus(deps, id, (customer) => ({
     ...customer,
     status: 'blocked',
     statusReason: reason ?? customer.statusReason,
@@ -28,10 +28,10 @@ export async function blockCustomer(deps: Blocking, id: string, reason: string |
 /** Unblocks a customer. Throws the same errors as {@link blockCustomer}. */
 export async function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
   assertCan(deps, 'customer.block');
-  return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
+  return changeStatus(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }
 
-function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
+function changeStatus(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
   return retryOnConflict(deps, `customer ${id}`, async () => {
     const before = await getCustomer(deps, id);
     if (before.status === 'erased')
@@ -70,7 +70,7 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
   for (let isFirst = true; ;) {
     const sessions = await store.sessionsToErase(id, SESSIONS_AT_ONCE);
     const changes: Change[] = isFirst ? [{ type: 'customer_erased', customer, from: before.status }] : [];
-    for (const session of sessions) changes.push(await changeOf(deps, session));
+    for (const session of sessions) changes.push(await erasureOf(deps, session));
     if (changes.length === 0) break;
     const result = await store.commit(changes);
     if (result.done) isFirst = false;
@@ -86,7 +86,7 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
   return customer;
 }
 
-async function changeOf({ store }: Pick<Deps, 'store'>, session: Session): Promise<Change> {
+async function erasureOf({ store }: Pick<Deps, 'store'>, session: Session): Promise<Change> {
   const events = await store.eventsOfSession(session.id);
   return {
     type: 'session_erased',
