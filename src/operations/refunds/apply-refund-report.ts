@@ -232,12 +232,12 @@ async function remind(deps: Deps, due: DueRefund): Promise<void> {
 
 /** Postpones the next request to the provider. After some days, a log line asks the operator to check the refund. */
 async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
-  note(deps, due, problem);
+  logPostponed(deps, due, problem);
   const dueAt = deps.now() + providerDelayMs(due.attempts);
   await deps.store.commit([{ type: 'refund_postponed', due: { ...due, dueAt } }]);
 }
 
-function note({ log, now }: Deps, { refund, attempts }: DueRefund, problem: string | undefined): void {
+function logPostponed({ log, now }: Deps, { refund, attempts }: DueRefund, problem: string | undefined): void {
   const { id: refundId, paymentId, created } = refund;
   const about = { refundId, paymentId, attempts, ...(problem !== undefined && { problem }) };
   if (now() - created >= REFUND_OVERDUE_MS)
