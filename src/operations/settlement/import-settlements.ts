@@ -60,7 +60,7 @@ async function importProviderFile(
 ): Promise<ImportReport> {
   const lines: ReportedLine[] = [];
   for (let start = 0; start < rows.length; start += PAGE) {
-    const page = rows.slice(start, start + PAGE).map(({ record, line: number }) => {
+    const page = rows.slice(start, start + PAGE).map(({ record, number }) => {
       const cells = Object.fromEntries(names.map((name, index) => [name, record[index] ?? '']));
       return bookProviderLine(deps, readers, { number, cells }, dryRun);
     });

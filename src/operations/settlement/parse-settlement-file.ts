@@ -27,7 +27,7 @@ export interface FileLine {
 interface Row {
   record: string[];
   /** Number of the line on which the record ends. */
-  line: number;
+  number: number;
 }
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at and cost if you have them; at most ${MAX_LINES} lines.`;
@@ -61,7 +61,7 @@ export function readSettlementFile(
 }
 
 function lineOf(
-  { record, line }: Row,
+  { record, number }: Row,
   places: readonly (readonly [SettlementColumn, number])[],
   width: number,
   now: number,
@@ -70,7 +70,7 @@ function lineOf(
   const { length } = record;
   const message = `cannot be read: the line has ${length} cells, and the header ${width}`;
   const read = length === width ? readLine(cells, now) : { fault: { column: 'amount' as const, message } };
-  return { number: line, cells, read };
+  return { number, cells, read };
 }
 
 function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
@@ -85,7 +85,7 @@ function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
       skip_records_with_empty_values: true,
       trim: true,
     }) as unknown as { record: string[]; info: { lines: number } }[];
-    return parsed.map(({ record, info }) => ({ record, line: info.lines }));
+    return parsed.map(({ record, info }) => ({ record, number: info.lines }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw refused(`The file is not CSV: ${error.message}.`);
