@@ -3,7 +3,7 @@ import { recordSettlement } from '../../domain/checkout.ts';
 import { type Decision, type Effect, changed, unchanged } from '../../domain/checkout-state.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { payoutPosting } from '../../domain/ledger.ts';
-import { centsFromAmount, usd } from '../../domain/money.ts';
+import { usd } from '../../domain/money.ts';
 import { type ProviderMessage, originMismatch } from '../../domain/provider-message.ts';
 import { type PayoutEntry, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../../domain/records.ts';
@@ -23,6 +23,7 @@ import {
   applyMessage,
   signalFromJson,
 } from '../apply-message.ts';
+import { centsOf } from '../cents-of.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
@@ -61,7 +62,7 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
   if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) {
     throw invalidField('settledAt', 'too_small', 'is before the year 2000', TIME_NEEDED);
   }
-  const amount = payout.amount === undefined ? null : centsFromAmount(payout.amount)!;
+  const amount = payout.amount === undefined ? null : centsOf(payout.amount);
   const report = { source: 'api', amount, reference, settledAt } as const;
   const { outcome, payment } = await settlePayment(deps, await getPayment(deps, paymentId), report);
   switch (outcome) {
@@ -117,16 +118,16 @@ function settleEntry(
   now: Instant,
 ): Decision<string> {
   if (moved && payment.status !== 'paid') return unchanged(checkout, 'not_paid');
-  const left: Effect[] = moved
+  const booked: Effect[] = moved
     ? [{ type: 'post', posting: payoutPosting(payment, { id: moved.id, net: centsOfUnits(moved.net) }, now) }]
     : [];
-  if (moved?.isCharge === false) return changed(checkout, checkout, 'applied', left);
+  if (moved?.isCharge === false) return changed(checkout, checkout, 'applied', booked);
   const report = { source: 'provider', amount: null, reference, settledAt, isFromOperator: moved !== null } as const;
   const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
-  if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
-  if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
+  if (outcome === 'settled') return changed(checkout, next, 'applied', [...booked, ...effects]);
+  if (outcome === 'already') return changed(checkout, checkout, booked.length > 0 ? 'applied' : 'ignored', booked);
   // `applyStoredPayout` may use this report later. A copy of the checkout makes concurrent decisions conflict.
-  return changed(checkout, isStored(outcome) ? { ...checkout } : checkout, outcome, left);
+  return changed(checkout, isStored(outcome) ? { ...checkout } : checkout, outcome, booked);
 }
 
 const isStored = (outcome: string) => outcome === 'refunded' || outcome === 'surplus';
