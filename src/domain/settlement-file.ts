@@ -43,7 +43,7 @@ export const MISMATCH_CODES = [
   'surplus',
   'refunded',
 ] as const;
-export type MismatchCode = (typeof MISMATCH_CODES)[number];
+type MismatchCode = (typeof MISMATCH_CODES)[number];
 
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
@@ -126,7 +126,8 @@ function fault(column: SettlementColumn, message: string): { fault: CellFault } 
   return { fault: { column, message } };
 }
 
-/** Names why a line belongs to no payment. `message` is a sentence for the operator. */
-export function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
-  return { code, message };
+/** Verdict on a line that is not recorded. `message` is a sentence for the operator. */
+export function mismatch(code: MismatchCode, message: string) {
+  return { status: 'not_matched', code, message } as const;
 }
+export type Mismatch = ReturnType<typeof mismatch>;

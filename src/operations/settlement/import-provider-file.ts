@@ -4,7 +4,7 @@ import { NO_DETAILS, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import { judgePayout } from '../../domain/settlement.ts';
-import { type MismatchCode, type ReportedLine, mismatch } from '../../domain/settlement-file.ts';
+import { type Mismatch, type ReportedLine, mismatch } from '../../domain/settlement-file.ts';
 import type { Provider, SettlementFile, SettlementFileLine, Signal } from '../../providers/provider.ts';
 import { type SettlementSignal, signalFromJson, signalJson } from '../apply-message.ts';
 import { applySignal } from '../apply-signal.ts';
@@ -14,7 +14,6 @@ import type { Table } from './parse-settlement-file.ts';
 type Reader = Provider & { settlementFile: SettlementFile };
 type Booking = { payment: Payment; line: SettlementFileLine; origin: Reader };
 type Verdict = Pick<ReportedLine, 'status' | 'code' | 'message'>;
-type Mismatch = { code: MismatchCode; message: string };
 
 /** The connected providers of an environment whose own settlement report has these columns. */
 export function readersOf({ providers }: Deps, { names }: Table, environment: Environment | undefined): Reader[] {
@@ -38,14 +37,14 @@ export async function bookProviderLine(
   const read = readers.map((origin) => ({ origin, line: origin.settlementFile.read(cells) }));
   const named = read.find(({ line }) => line && !('problem' in line)) ?? read.find(({ line }) => line);
   if (!named?.line) return undefined;
-  const unread = { line: number, paymentId: null, reference: null, amount: null, status: 'not_matched' } as const;
-  if ('problem' in named.line) return { ...unread, ...mismatch('invalid_line', named.line.problem) };
-  const { line, origin } = { ...named, line: named.line };
+  const { line, origin } = named;
+  const unread = { line: number, paymentId: null, reference: null, amount: null };
+  if ('problem' in line) return { ...unread, ...mismatch('invalid_line', line.problem) };
   const { reference, entry } = line;
   const found = await find(deps, origin, line);
   const paymentId = 'code' in found ? line.paymentId : found.id;
   const about = { line: number, paymentId, reference, amount: centsOfUnits(entry.moved.net) };
-  if ('code' in found) return { ...about, status: 'not_matched', ...found };
+  if ('code' in found) return { ...about, ...found };
   return { ...about, ...(await book(deps, { payment: found, line, origin }, dryRun)) };
 }
 
@@ -99,6 +98,6 @@ async function book(deps: Deps, { payment, line, origin }: Booking, dryRun: bool
 function repeated(stored: string | null, { entry }: SettlementSignal): Verdict {
   const before = stored === null ? entry : (signalFromJson(stored) as SettlementSignal).entry;
   if (before.moved?.net.units !== entry.moved?.net.units)
-    return { status: 'not_matched', ...mismatch('amount_differs', 'The line was booked before with another amount.') };
+    return mismatch('amount_differs', 'The line was booked before with another amount.');
   return { status: 'already_settled', code: null, message: 'Booked before: nothing was changed.' };
 }

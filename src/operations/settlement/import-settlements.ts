@@ -7,7 +7,7 @@ import type { Environment } from '../../domain/route.ts';
 import { judgePayout, payoutOf, refusalMessage } from '../../domain/settlement.ts';
 import {
   type ImportReport,
-  type MismatchCode,
+  type Mismatch,
   type ReportedLine,
   type SettlementLine,
   mismatch,
@@ -27,7 +27,7 @@ export interface ImportOptions {
 // Lines that are read and committed together, few enough that other work runs in between.
 const PAGE = 100;
 
-type Found = { payment: Payment } | { code: MismatchCode; message: string };
+type Found = { payment: Payment } | Mismatch;
 
 /**
  * Settles the payments of a file line by line: a file of our own format, or a provider's own settlement report. A line that does
@@ -90,7 +90,7 @@ async function find({ store }: Deps, { read }: FileLine, { environment }: Import
   return { payment };
 }
 
-async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLine): Promise<string | Found> {
+async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLine): Promise<string | Mismatch> {
   if (paymentId !== null) return paymentId;
   const [id, ...others] = await store.paymentsOfReference(reference!);
   if (id === undefined) return mismatch('unknown_payment', `No payment here has the reference ${reference}.`);
@@ -113,7 +113,7 @@ async function settle(deps: Deps, line: FileLine, found: Found, { dryRun }: Impo
   const amount = 'fault' in read ? null : read.amount;
   const paymentId = 'payment' in found ? found.payment.id : cells.payment_id;
   const about = { line: number, paymentId, reference: cells.reference, amount };
-  if ('code' in found) return { ...about, status: 'not_matched', ...found };
+  if ('code' in found) return { ...about, ...found };
   const { reference, settledAt, cost } = read as SettlementLine;
   const report = { source: 'file', amount: amount!, reference, settledAt, cost } as const;
   const settled = dryRun
@@ -128,8 +128,7 @@ async function verdictOn(
   amount: number,
   dryRun: boolean,
 ): Promise<Pick<ReportedLine, 'status' | 'code' | 'message'>> {
-  const differs = (words: string) =>
-    ({ status: 'not_matched', ...mismatch('amount_differs', `The line says ${usd(amount)}, and ${words}.`) }) as const;
+  const differs = (words: string) => mismatch('amount_differs', `The line says ${usd(amount)}, and ${words}.`);
   switch (outcome) {
     case 'settled':
       return { status: 'matched', code: null, message: dryRun ? 'Would be settled.' : 'Settled.' };
@@ -142,6 +141,6 @@ async function verdictOn(
     case 'amount_differs':
       return differs(`${usd(payoutOf(payment))} is to be paid out`);
     default:
-      return { status: 'not_matched', ...mismatch(outcome, refusalMessage(outcome, payment)) };
+      return mismatch(outcome, refusalMessage(outcome, payment));
   }
 }
