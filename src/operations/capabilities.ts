@@ -5,7 +5,7 @@ import type { CheckoutResult, webhookExampleResult } from '../contract/action-co
 import type { RouteSummary } from '../contract/route-contract.ts';
 import { type WithCaller, usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './routing/offers.ts';
-import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from './operation.ts';
+import { type Action, type ExampleDeps, SPEND_LIMIT } from './operation.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
 import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../contract/delivery-contract.ts';
 import type { Endpoint } from '../contract/endpoint.ts';
@@ -15,9 +15,6 @@ import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from './webhook-samples
 
 /** The query parameters of every list; the summary names them once. */
 const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
-
-// Errors that every action can have. The summary explains them once.
-const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]);
 
 const SUMMARY = [
   'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
@@ -76,7 +73,8 @@ function describeAction(deps: ExampleDeps, action: Action): Capabilities['action
     inputSchema: { ...jsonSchemaOf(action.input, 'input') },
     example: { request, response: excerptOf(response) },
     cli: commandLine(base, action.command(request)),
-    errors: errors.filter((error) => !ANYWHERE.has(error)).map((error) => ({ ...error })),
+    // The summary explains the spending limit, and the errors of every action.
+    errors: errors.filter((error) => error !== SPEND_LIMIT).map((error) => ({ ...error })),
     next,
   };
 }

@@ -54,6 +54,7 @@ export interface Operation extends Description {
 /** Operation that agents call with `POST /api/agent/actions/{action}`, and people with a `tillway` command. */
 export interface Action extends Operation {
   title: string;
+  /** Errors other than those of every action: `invalid_input`, `invalid_json` and `unavailable`. */
   errors: readonly KnownError[];
   /** Arguments of the `tillway` command with the same effect as the input; not quoted. */
   command(input: Record<string, unknown>): string[];
@@ -103,9 +104,6 @@ export const READ_ONLY: Annotations = {
   openWorldHint: false,
 };
 
-export const INVALID_INPUT = known('invalid_input', 'fix_input', 'Follow suggestion.');
-export const INVALID_JSON = known('invalid_json', 'fix_input', 'Send one JSON object.');
-export const UNAVAILABLE = known('unavailable', 'retry_same', 'Resend after Retry-After.');
 export const IDEMPOTENCY_CONFLICT = known(
   'idempotency_conflict',
   'fix_input',

@@ -16,12 +16,9 @@ import {
   BLOCKED,
   type ExampleDeps,
   IDEMPOTENCY_CONFLICT,
-  INVALID_INPUT,
-  INVALID_JSON,
   NO_ROUTE,
   READ_ONLY,
   SPEND_LIMIT,
-  UNAVAILABLE,
   defineAction,
 } from '../operation.ts';
 import { sampleRoute } from '../webhook-samples.ts';
@@ -36,7 +33,7 @@ export const checkoutPreview = defineAction({
   output: checkoutResultSchema,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
+  errors: [IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT],
   next: 'Send the same body to checkout.create.',
   command: (input) => ['checkout', 'preview', ...optionsOf(input)],
   example: (deps) => {
@@ -59,7 +56,7 @@ export const checkoutCreate = defineAction({
   output: checkoutResultSchema,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   access: 'create',
-  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
+  errors: [IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...optionsOf(input)],
   // The example has no idempotencyKey, because all orders made from the example would share it.
@@ -80,7 +77,7 @@ export const feesEstimate = defineAction({
   output: feesEstimateResult,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, INVALID_JSON, NO_ROUTE],
+  errors: [NO_ROUTE],
   next: 'Call checkout.create with the same amount and preferredRoute.',
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others)],
   example: (deps) => {

@@ -6,7 +6,7 @@ import {
   webhookExampleResult,
 } from '../../contract/action-contract.ts';
 import { optionsOf } from '../capabilities.ts';
-import { INVALID_INPUT, INVALID_JSON, READ_ONLY, UNAVAILABLE, defineAction } from '../operation.ts';
+import { READ_ONLY, defineAction } from '../operation.ts';
 import { verifySample, sampleRoute, webhookExample } from '../webhook-samples.ts';
 
 const SAMPLE_TIME = Date.parse('2026-01-15T09:30:00.000Z');
@@ -20,7 +20,7 @@ export const webhookExampleAction = defineAction({
   output: webhookExampleResult,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, INVALID_JSON],
+  errors: [],
   next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
   command: (input) => ['webhook', 'example', ...optionsOf(input)],
   example: ({ routes }) => ({
@@ -39,12 +39,7 @@ export const webhookVerifySample = defineAction({
   output: verifySampleResult,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   access: 'write',
-  errors: [
-    INVALID_INPUT,
-    INVALID_JSON,
-    { code: 'invalid_signature', recovery: 'fix_input', do: 'Sign as webhooks.verifySample says.' },
-    UNAVAILABLE,
-  ],
+  errors: [{ code: 'invalid_signature', recovery: 'fix_input', do: 'Sign as webhooks.verifySample says.' }],
   next: 'If merchantWebhookQueued, read getPayment with sessionId.',
   command: ({ payload, ...others }) => [
     'webhook',
