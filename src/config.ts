@@ -10,6 +10,7 @@ import {
   number,
   oneOf,
   origin,
+  port,
   positive,
   secondsUpTo,
   timeZone,
@@ -31,9 +32,7 @@ const MAX_SHUTDOWN_TIMEOUT = 86_400;
 
 const environmentSchema = z
   .object({
-    PORT: number('must be a port: 0 to 65535')
-      .pipe(z.number().int('must be a port: 0 to 65535').max(65_535, 'must be a port: 0 to 65535'))
-      .default(3000),
+    PORT: port.default(3000),
     HOST: z.string().min(1).default('127.0.0.1'),
     BASE_URL: origin.optional(),
     CHECKOUT_URL: origin.optional(),

@@ -27,6 +27,8 @@ export const positive = (unit: string) =>
   number(`must be a number of ${unit}`).pipe(
     z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
   );
+const PORT_ERROR = 'must be a port: 0 to 65535';
+export const port = number(PORT_ERROR).pipe(z.number().int(PORT_ERROR).max(65_535, PORT_ERROR));
 
 export const secondsUpTo = (max: number) =>
   positive('seconds').pipe(z.number().max(max, `must be at most ${max} seconds`));

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { number, oneOf, url } from './setting-fields.ts';
+import { number, oneOf, port, url } from './setting-fields.ts';
 
-const PORT_ERROR = 'must be a port: 0 to 65535';
 const HEADERS_ERROR = 'must be name=value pairs, separated by commas, values percent-encoded';
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=(.*)$/;
 
 /** Settings for metrics and traces. Settings that OpenTelemetry defines keep their standard names. */
 export const TELEMETRY_VARIABLES = {
-  METRICS_PORT: number(PORT_ERROR).pipe(z.number().int(PORT_ERROR).max(65_535, PORT_ERROR)).optional(),
+  METRICS_PORT: port.optional(),
   METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_HEADERS: z
