@@ -90,19 +90,18 @@ const environmentSchema = z
     LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
   })
   .superRefine((values, context) => {
-    if (values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET === undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['WEBHOOK_SECRET'],
-        message: 'is needed with WEBHOOK_URL: whsec_ followed by base64 of 32 random bytes, "openssl rand -base64 32"',
-      });
+    const needsSecret = values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET === undefined;
+    const faults = {
+      WEBHOOK_SECRET: needsSecret
+        ? 'is needed with WEBHOOK_URL: whsec_ followed by base64 of 32 random bytes, "openssl rand -base64 32"'
+        : undefined,
+      METRICS_PORT: faultOfMetricsPort(values),
+      REQUEST_TIMEOUT: faultOfTimes(values),
+      TEST_CLOCK: faultOfTestClock(values),
+    };
+    for (const [name, message] of Object.entries(faults)) {
+      if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message });
     }
-    const shared = faultOfMetricsPort(values);
-    if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
-    const faulty = faultOfTimes(values);
-    if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
-    const unclocked = faultOfTestClock(values);
-    if (unclocked !== undefined) context.addIssue({ code: 'custom', path: ['TEST_CLOCK'], message: unclocked });
   });
 
 function faultOfTestClock({ TEST_CLOCK, WEBHOOK_ENVIRONMENT, DATABASE_URL }: Values): string | undefined {
