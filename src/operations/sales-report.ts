@@ -79,22 +79,23 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   const { stepMs } = STEPS[step];
   const steps = starts.slice(0, -1);
   const known = new Set(steps);
-  const stepOf = (time: Instant) => (known.has(time) ? time : steps.findLast((start) => start <= time)!);
+  const inStep = (sum: SalesSum) =>
+    known.has(sum.time) ? sum : { ...sum, time: steps.findLast((start) => start <= sum.time)! };
   const ends = [built];
   for (let last = built; last < until && ends.length <= UNBUILT_DAYS; ends.push(last)) {
     last = isByDay ? nextDay(last, timeZone) : until;
   }
   const end = ends.at(-1)!;
-  const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;
+  const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs } as const;
   const ranges = [
-    { table: 'sales_days' as const, from, until: built, stepMs, stepOf },
+    { table: 'sales_days' as const, from, until: built, stepMs },
     ...ends.slice(1).map((last, index) => ({ ...shared, from: ends[index]!, until: Math.min(last, final) })),
   ].filter((range) => range.from < range.until);
   const stored = await store.finalSums(environment, ranges, days);
   if (!stored) return readSales(deps, query);
 
   const recent = rest.sums.filter(({ time }) => time >= from && time < end);
-  const all = [...stored, ...recent.map((sum) => ({ ...sum, time: stepOf(sum.time) }))];
+  const all = [...stored, ...recent].map(inStep);
   const hidden = deps.caller && !can(deps.caller, 'money.read') && { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
   const countedUntil = Math.min(end, rest.until);
   const isComplete = countedUntil >= Math.min(until, deps.now() + 1);

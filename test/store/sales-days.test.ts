@@ -122,6 +122,18 @@ describe('days of sales', () => {
       }));
   }
 
+  test('a report by week counts the current day in its week, also after a report by day with the same end', () =>
+    withStore(async (store) => {
+      await writeSessions(store, [at('2026-03-02T10:00Z'), at('2026-03-08T10:00Z')]);
+      const deps = depsOf(store, at('2026-03-08T15:00Z'));
+      await countSales(deps, RUNNING);
+      const range = ['2026-03-02T00:00Z', '2026-03-08T15:00Z'] as const;
+      const days = { '2026-03-02T00:00': 1, '2026-03-08T00:00': 1 };
+      assert.deepEqual((await countsOf(deps, ...range)).counts, days);
+      assert.deepEqual((await countsOf(deps, ...range, 'week')).counts, { '2026-03-02T00:00': 2 });
+      assert.deepEqual((await countsOf(deps, ...range)).counts, days);
+    }));
+
   test('while old rows are being counted, a report says up to which time it is complete', () =>
     withStore(async (store) => {
       const times = Array.from({ length: 2300 }, (_, index) => NOW + index * 10);

@@ -36,14 +36,12 @@ export type SalesSum = ItemOf<typeof SUMS>;
 const CURSORS = defineTable('sales_cursors', { name: text, until: integer, detail: text });
 export type SalesCursor = ItemOf<typeof CURSORS>;
 
-/** A range of stored sums. Sums in the same step of `stepMs` since `from` are added up. */
+/** A range of stored sums. Sums in the same step of `stepMs` since `from` are added up, with the time of the first one. */
 export interface SalesRange {
   table: 'sales_quarter_hours' | 'sales_days';
   from: Instant;
   until: Instant;
   stepMs: number;
-  /** Start of the step of a time; without it, sums have the time of the first one. */
-  stepOf?(time: Instant): Instant;
 }
 /** Maximum number of ranges whose sums stay in memory. */
 const MOST_KEPT = 100;
@@ -132,7 +130,7 @@ export function createSalesReads(select: Select, selectEach: SelectEach, longSel
         ranges.map(async (range) => {
           const { sql, params } = sumsQuery(environment, range);
           const key = [range.table, days.detail, ...params].join(' ');
-          return { key, sums: kept.get(key) ?? sumsOf(range, await longSelect(sql, ...params)) };
+          return { key, sums: kept.get(key) ?? (await longSelect(sql, ...params)).map(SUMS.fromRow) };
         }),
       );
       const isKept = found.every(({ key }) => kept.has(key));
@@ -151,11 +149,6 @@ function cursorsOf(rows: readonly Row[]) {
   const cursors = rows.map(CURSORS.fromRow);
   const named = (name: string) => cursors.find((cursor) => cursor.name === name) ?? { name, until: 0, detail: '' };
   return { quarterHours: named('quarter_hours'), days: named('days') };
-}
-
-function sumsOf({ stepOf }: SalesRange, rows: readonly Row[]): SalesSum[] {
-  const sums = rows.map(SUMS.fromRow);
-  return stepOf ? sums.map((sum) => ({ ...sum, time: stepOf(sum.time) })) : sums;
 }
 
 function sumsQuery(environment: Environment, { table, from, until, stepMs }: SalesRange): Query {
