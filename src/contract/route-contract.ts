@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { KYC_POLICIES, type Route } from '../domain/route.ts';
+import { KYC_POLICIES, ROUTE_HEALTHS, type Route } from '../domain/route.ts';
 import * as field from './resource-fields.ts';
 import { kind } from './resource-fields.ts';
 import { named, rendererFrom } from './resource.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
-export const routeHealth = (what: string) => field.choice(['live', 'degraded', 'standby'], what);
+export const routeHealth = (what: string) => field.choice(ROUTE_HEALTHS, what);
 
 export const routeSummary = named(
   'RouteSummary',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Environment } from '../domain/route.ts';
+import { type Environment, ROUTE_HEALTHS } from '../domain/route.ts';
 import type { RouteFacts } from '../routing/decision.ts';
 import type { HealthRecord } from '../routing/health-record.ts';
 import type { RouteMoney } from '../routing/route-money.ts';
@@ -78,7 +78,7 @@ export const renderStanding = rendererFrom(
 const overrideRequest = z
   .strictObject({
     health: field.choice(
-      ['live', 'degraded', 'standby', 'automatic'],
+      [...ROUTE_HEALTHS, 'automatic'],
       'standby takes the route out of use; automatic ends the override.',
       'standby',
     ),

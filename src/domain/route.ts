@@ -4,7 +4,8 @@ export const ENVIRONMENTS = ['sandbox', 'production'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 export const ROUTE_KINDS = ['card', 'wallet', 'local'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
-export type RouteHealth = 'live' | 'degraded' | 'standby';
+export const ROUTE_HEALTHS = ['live', 'degraded', 'standby'] as const;
+export type RouteHealth = (typeof ROUTE_HEALTHS)[number];
 export const KYC_POLICIES = ['none', 'light', 'full', 'provider'] as const;
 type KycPolicy = (typeof KYC_POLICIES)[number];
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_AMOUNT, centsFromAmount, ppmFromFraction } from '../domain/money.ts';
-import { ENVIRONMENTS, KYC_POLICIES, ROUTE_KINDS, type Route } from '../domain/route.ts';
+import { ENVIRONMENTS, KYC_POLICIES, ROUTE_HEALTHS, ROUTE_KINDS, type Route } from '../domain/route.ts';
 
 const THIRTY_DAYS_MINUTES = 30 * 24 * 60;
 const WEEK_SECONDS = 7 * 86_400;
@@ -26,7 +26,7 @@ const catalogueSchema = z.strictObject({
           kind: z.enum(ROUTE_KINDS),
           network: name,
           asset: name,
-          health: z.enum(['live', 'degraded', 'standby']),
+          health: z.enum(ROUTE_HEALTHS),
           payerLabel: name,
           eta: name,
           etaMinutes: z.number().min(0).max(THIRTY_DAYS_MINUTES),

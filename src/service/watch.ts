@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENVIRONMENTS, type Environment, type RouteHealth } from '../domain/route.ts';
+import { ENVIRONMENTS, type Environment, ROUTE_HEALTHS } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Backlog } from '../store/tables/backlog-reads.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
@@ -7,7 +7,6 @@ import type { Instruments } from '../telemetry/instruments.ts';
 /** Time for which the query results are cached, so that several scrapers cause no more queries than one scraper. */
 const KEPT_MS = 3000;
 const LEDGER_EVERY_MS = 60_000;
-const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
 type Watched = Pick<Deps, 'store' | 'router' | 'readiness' | 'log' | 'now'>;
 
@@ -110,7 +109,8 @@ function hideBacklogs(of: Instruments): void {
 function showRoutes({ routeState, routeEstimate }: Instruments, { router }: Watched): void {
   for (const environment of ENVIRONMENTS) {
     for (const { route, facts } of router.view(environment).ranked) {
-      for (const state of STATES) routeState.labels(environment, route.id, state).set(Number(facts.health === state));
+      for (const state of ROUTE_HEALTHS)
+        routeState.labels(environment, route.id, state).set(Number(facts.health === state));
       routeEstimate.labels(environment, route.id).set(facts.p);
     }
   }

@@ -9,6 +9,7 @@ import type {
   RoutingRules,
   RuleSet,
 } from '../../../sdk/src/index.ts';
+import { ROUTE_HEALTHS } from '../../domain/route.ts';
 import { OBJECTIVES } from '../../routing/routing-policy.ts';
 import { type CommandContext, usualEnvironment, serviceCommand } from '../command-context.ts';
 import { EXAMPLE } from '../example-ids.ts';
@@ -29,8 +30,6 @@ import {
 import { healthCauseOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
 import { experimentCommand } from './experiment-command.ts';
 import { lossInWords, tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
-
-const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
 
 type DryRunOptions = Omit<DryRunRoutingParams, 'amount'>;
 
@@ -109,7 +108,7 @@ export function routesCommand(context: CommandContext): Command {
     ask: ({ routing }, options: Omit<OverrideRouteHealthParams, 'health'>, id, health) =>
       routing.overrideHealth(id, { health: health as OverrideRouteHealthParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
-  }).addArgument(new Argument('<health>', 'health to set').choices(HEALTHS));
+  }).addArgument(new Argument('<health>', 'health to set').choices([...ROUTE_HEALTHS, 'automatic']));
   const others = [rulesCommand(context), experimentCommand(context), ...supposeCommands(context)];
   const commands = [list, why, replay, history, override, ...others];
   return commandGroup('routes', 'Show routes, decisions, rules and health; test other rules', commands, {

@@ -12,12 +12,11 @@ import {
 } from '../../domain/records.ts';
 import { REVERSAL_STATUSES } from '../../domain/provider-report.ts';
 import { REFUND_REASONS, REFUND_STATUSES } from '../../domain/refund-record.ts';
-import { ENVIRONMENTS, type RouteHealth } from '../../domain/route.ts';
+import { ENVIRONMENTS, ROUTE_HEALTHS } from '../../domain/route.ts';
 import { SETTLEMENT_SOURCES } from '../../domain/settlement.ts';
 import { ENDPOINT_SOURCES, ENDPOINT_STATUSES } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, unknownValues } from './invariant.ts';
 
-const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 const LEDGER_STATUSES: readonly LedgerStatus[] = ['pending', 'settled', 'refunded'];
 
 /** Allowed values of the columns of each table, with the column that contains the ids of its rows. */
@@ -53,8 +52,8 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ['refunds', 'id', { status: REFUND_STATUSES, reason: REFUND_REASONS, environment: ENVIRONMENTS }],
   ['route_outcomes', 'payment_id', { stage: OUTCOME_STAGES, result: OUTCOME_RESULTS }],
   ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
-  ['route_health', 'route_id', { state: HEALTH, environment: ENVIRONMENTS }],
-  ['route_transitions', 'id', { from_state: HEALTH, to_state: HEALTH, environment: ENVIRONMENTS }],
+  ['route_health', 'route_id', { state: ROUTE_HEALTHS, environment: ENVIRONMENTS }],
+  ['route_transitions', 'id', { from_state: ROUTE_HEALTHS, to_state: ROUTE_HEALTHS, environment: ENVIRONMENTS }],
   ['routing_rules', 'CAST(version AS TEXT)', { source: ['api', 'file'] }],
   ['routing_snapshots', 'id', { environment: ENVIRONMENTS }],
   ['routing_experiments', 'id', { status: ['running', 'ended'], environment: ENVIRONMENTS }],
