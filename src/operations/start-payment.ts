@@ -32,21 +32,13 @@ type Choice = Pick<AttemptRequest, 'kind' | 'acceptedTotal'>;
 export function startPayment(deps: Deps, sessionId: string, choice: Choice): Promise<StartedPayment> {
   const attributes = { 'tillway.session.id': sessionId };
   return traced(deps.tracing, { name: 'startPayment', attributes }, async (span) => {
-    const started = await start(deps, sessionId, choice, true);
-    // Another payment has claimed the probe of the route in standby.
-    const ended =
-      started === 'probe_taken' ? ((await start(deps, sessionId, choice, false)) as StartedPayment) : started;
-    span?.set({ 'tillway.outcome': ended.outcome });
-    return ended;
+    const started = await start(deps, sessionId, choice);
+    span?.set({ 'tillway.outcome': started.outcome });
+    return started;
   });
 }
 
-async function start(
-  deps: Deps,
-  sessionId: string,
-  choice: Choice,
-  mayProbe: boolean,
-): Promise<StartedPayment | 'probe_taken'> {
+async function start(deps: Deps, sessionId: string, choice: Choice, mayProbe = true): Promise<StartedPayment> {
   const before = foundSession(await deps.store.checkout(sessionId), sessionId);
   const ids = newAttemptIds(deps);
   const request: AttemptRequest = {
@@ -81,7 +73,8 @@ async function start(
     case 'already_paid':
       return { outcome: 'already_paid' };
     case 'duplicate':
-      return mayProbe ? 'probe_taken' : { outcome: 'closed' };
+      // Another payment has claimed the probe of the route in standby.
+      return mayProbe ? start(deps, sessionId, choice, false) : { outcome: 'closed' };
     case 'closed':
     case 'not_taken':
       return { outcome: started.outcome };
