@@ -25,22 +25,18 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
   const workers = [...createQueueWorkers(deps), simulator, deliveries];
-  const polling = [
-    createReadinessWorker(deps),
-    createFeedWorker(deps),
-    createRecoveryWorker(deps),
-    createExperimentWorker(deps),
-  ];
-  const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
-  // The records that a provider watches have real times, so the test clock does not move these workers.
   return [
+    // The records that a provider watches have real times, so the test clock does not move these workers.
     ...createWatchWorkers(deps),
     ...workers,
     routing,
     createMoneyWorker(deps),
     createSalesWorker(deps),
-    ...polling,
-    ...clockWorkers,
+    createReadinessWorker(deps),
+    createFeedWorker(deps),
+    createRecoveryWorker(deps),
+    createExperimentWorker(deps),
+    ...(testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : []),
   ];
 }
 
