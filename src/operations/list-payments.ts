@@ -2,14 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { timestamp } from '../contract/resource-fields.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { maskedAddress } from '../domain/personal-data.ts';
-import { can } from '../domain/permission.ts';
 import { CURRENCY } from '../domain/records.ts';
 import { localTime } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Page, PageResult } from '../store/list-page.ts';
 import type { PaymentFilter } from '../store/tables/payment-lists.ts';
 import type { SoldPayment } from '../store/tables/payments-table.ts';
-import { assertCan } from './access/caller.ts';
+import { assertCan, callerCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 import { CSV_FORMAT, dollarsOf } from './ledger/read-journal.ts';
 
@@ -21,8 +20,7 @@ export type OwnFilter = PaymentFilter & { environment: Environment };
 export async function listPayments(deps: ListDeps, filter: OwnFilter, page: Page): Promise<PageResult<SoldPayment>> {
   assertCan(deps, 'payments.read');
   const found = await deps.store.listSoldPayments(filter, page);
-  const mayRead = !deps.caller || can(deps.caller, 'personal_data.read');
-  if (mayRead) return found;
+  if (callerCan(deps, 'personal_data.read')) return found;
   const masked = (sold: SoldPayment) => ({ ...sold, metadata: {}, customerEmail: maskedAddress(sold.customerEmail) });
   return { ...found, items: found.items.map(masked) };
 }

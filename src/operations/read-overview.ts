@@ -1,6 +1,6 @@
-import { can } from '../domain/permission.ts';
 import { startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
+import { callerCan } from './access/caller.ts';
 import { outcomesOf, usualRange } from './sales-figures.ts';
 import type { Deps } from './deps.ts';
 import { type NewestSales, type SalesReport, readSales } from './sales-report.ts';
@@ -19,7 +19,7 @@ export type Overview = Awaited<ReturnType<typeof readOverview>>;
  * the caller may see no sums of money.
  */
 export async function readOverview(deps: Deps, environment: Environment, days: number, newest: NewestSales) {
-  const showsMoney = !deps.caller || can(deps.caller, 'money.read');
+  const showsMoney = callerCan(deps, 'money.read');
   const step = days === 1 ? 'hour' : days > MOST_DAYS ? 'week' : 'day';
   const count = { hour: 24, day: days, week: Math.floor(days / 7) }[step];
   const until = deps.now() + 1;

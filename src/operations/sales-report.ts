@@ -1,11 +1,10 @@
 import { invalidField } from '../domain/gateway-error.ts';
-import { can } from '../domain/permission.ts';
 import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
 import { SKEW_MS, type SalesSum } from '../store/tables/sales-table.ts';
-import { assertCan } from './access/caller.ts';
+import { assertCan, callerCan } from './access/caller.ts';
 import { quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
 
@@ -96,10 +95,10 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
 
   const recent = rest.sums.filter(({ time }) => time >= from && time < end);
   const all = [...stored, ...recent].map(inStep);
-  const hidden = deps.caller && !can(deps.caller, 'money.read') && { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
+  const hidden = { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
   const countedUntil = Math.min(end, rest.until);
   const isComplete = countedUntil >= Math.min(until, deps.now() + 1);
-  const sums = hidden ? all.map((sum) => ({ ...sum, ...hidden })) : all;
+  const sums = callerCan(deps, 'money.read') ? all : all.map((sum) => ({ ...sum, ...hidden }));
   return { steps, sums, countedUntil: isComplete ? null : countedUntil };
 }
 

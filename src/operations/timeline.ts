@@ -1,7 +1,6 @@
-import { can } from '../domain/permission.ts';
 import { ERASED_BODY, eraseEventBody, maskedAddress } from '../domain/personal-data.ts';
 import type { SessionRecords } from '../store/tables/session-records.ts';
-import { assertCan } from './access/caller.ts';
+import { assertCan, callerCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 import { type Replayed, replay, withSnapshots } from './routing/stored-decisions.ts';
@@ -20,7 +19,7 @@ type Reading = Pick<Deps, 'store' | 'caller' | 'realNow'>;
 export async function readTimeline(deps: Reading, sessionId: string): Promise<Timeline> {
   assertCan(deps, 'payments.read');
   const found = foundSession(await deps.store.sessionRecords(sessionId), sessionId);
-  const isMasked = deps.caller !== undefined && !can(deps.caller, 'personal_data.read');
+  const isMasked = !callerCan(deps, 'personal_data.read');
   const records = isMasked ? withoutPersonalData(found) : found;
   const { offers, offerSnapshots, decisions, snapshots } = records;
   const replays = withSnapshots([...offers, ...decisions], [...offerSnapshots, ...snapshots]).map(replay);

@@ -1,8 +1,8 @@
 import { formatUsd } from '../../domain/money.ts';
-import { can } from '../../domain/permission.ts';
 import { maskedAddress } from '../../domain/personal-data.ts';
 import type { Session } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
+import { callerCan } from '../../operations/access/caller.ts';
 import { searchRecords } from '../../operations/search-records.ts';
 import type { PageResult } from '../../store/list-page.ts';
 import { type Column, breakable, table } from '../components/parts.ts';
@@ -23,10 +23,9 @@ export function searchPage(routes: PageRoutes): void {
 }
 
 function renderHits({ deps, path }: Visit, { items, hasMore }: PageResult<Session>): Html {
-  const { caller, reportingZone } = deps;
-  const mayRead = !caller || can(caller, 'personal_data.read');
+  const mayRead = callerCan(deps, 'personal_data.read');
   const time = ({ id, created }: Session) =>
-    html`<a class="row-link" href="${path(`payments/${id}`)}">${zonedTime(created, reportingZone)}</a>`;
+    html`<a class="row-link" href="${path(`payments/${id}`)}">${zonedTime(created, deps.reportingZone)}</a>`;
   const columns: Column<Session>[] = [
     { name: 'Time', cell: time },
     { name: 'Amount', isNumber: true, cell: ({ amount }) => formatUsd(amount) },

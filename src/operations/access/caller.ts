@@ -40,6 +40,11 @@ export function assertCan(deps: WithCaller & { realNow(): number }, permission: 
   if (needsStepUp(permission)) assertFresh(deps);
 }
 
+/** True if the caller has the permission. Without a caller, everything is permitted. */
+export function callerCan({ caller }: WithCaller, permission: Permission): boolean {
+  return !caller || can(caller, permission);
+}
+
 /** Throws {@link StepUpRefusal} if an operator has not proved a factor within {@link STEP_UP_MS}. */
 export function assertFresh({ caller, realNow }: WithCaller & { realNow(): number }): void {
   if (caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS) return;
