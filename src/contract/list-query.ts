@@ -50,7 +50,7 @@ function entryIdOf(what: string) {
 
 export const status = anyText('Only records with this status. An unknown status matches nothing.', 'paid');
 export const environment = z
-  .enum(ENVIRONMENTS as ['sandbox', 'production'])
+  .enum(ENVIRONMENTS)
   .optional()
   .describe('Only records of this environment. Default: that of the API key; without a key, both.');
 

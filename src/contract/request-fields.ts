@@ -100,11 +100,11 @@ export const email = z
   .meta({ examples: ['buyer@example.com'] });
 
 export const environment = z
-  .enum(ENVIRONMENTS as ['sandbox', 'production'])
+  .enum(ENVIRONMENTS)
   .default('sandbox')
   .describe('sandbox: test money; production: real money.');
 
-export const routeKind = z.enum(ROUTE_KINDS as ['card', 'wallet', 'local']);
+export const routeKind = z.enum(ROUTE_KINDS);
 
 /** Pairs of strings that the payments, invoices and events of a session contain as well. */
 export const metadata = metadataField(MAX_METADATA_PAIRS)

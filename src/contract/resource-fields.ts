@@ -53,7 +53,7 @@ export const uri = (what: string, example: string) => described(z.string(), what
 export const template = (what: string, example: string) => described(z.string(), what, example, 'uri-template');
 export const mail = (what: string) => described(z.string(), what, 'buyer@example.com', 'email');
 export function choice<const Value extends string>(values: readonly Value[], what: string, example?: Value) {
-  const schema = z.enum(values as [Value, ...Value[]]);
+  const schema = z.enum(values);
   return example === undefined ? schema.describe(what) : described(schema, what, example);
 }
 export const environmentOf = (what: string) => choice(ENVIRONMENTS, what);

@@ -63,10 +63,7 @@ export const paymentGet = defineOperation({
 });
 
 const paymentListInput = z.strictObject({
-  status: z
-    .enum(PAYMENT_STATUSES as ['pending', 'paid', 'failed'])
-    .optional()
-    .describe('Only payments with this status.'),
+  status: z.enum(PAYMENT_STATUSES).optional().describe('Only payments with this status.'),
   customerId: idInput('Only payments of this customer.', SAMPLE_IDS.cus, 'cus').optional(),
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('Maximum number.'),
   startingAfter: idInput('The last payment of the page before.', SAMPLE_IDS.pay, 'pay').optional(),
