@@ -24,8 +24,8 @@ const SUMMARY = [
   `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
 ].join(' ');
 
-type Still = Omit<Capabilities, 'routes'>;
-const described = new WeakMap<ExampleDeps['urls'], Still>();
+type ConstantPart = Omit<Capabilities, 'routes'>;
+const described = new WeakMap<ExampleDeps['urls'], ConstantPart>();
 
 /** All information that a program needs, with the current routes. */
 export function capabilitiesOf(
@@ -39,7 +39,7 @@ export function capabilitiesOf(
   return { ...constant, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
 }
 
-function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): Still {
+function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): ConstantPart {
   const { base } = deps.urls;
   return {
     product: 'Tillway',

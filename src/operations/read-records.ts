@@ -19,7 +19,7 @@ export async function getCustomer({ store }: Reading, id: string): Promise<Custo
 }
 
 export async function getSession({ store }: Reading, id: string): Promise<Session> {
-  return found(await store.session(id), 'session', id, 'chk_');
+  return foundSession(await store.session(id), id);
 }
 
 export async function getInvoice({ store }: Reading, id: string): Promise<Invoice> {

@@ -157,12 +157,12 @@ export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, 
 export async function continueRecovery(deps: RecoveryDeps, recovery: Recovery, patienceMs: number): Promise<Recovery> {
   const began = performance.now();
   let current = recovery;
-  do current = await carryPage(deps, current);
+  do current = await recoverPage(deps, current);
   while (current.status === 'running' && performance.now() - began < patienceMs);
   return current;
 }
 
-function carryPage(deps: RecoveryDeps, recovery: Recovery): Promise<Recovery> {
+function recoverPage(deps: RecoveryDeps, recovery: Recovery): Promise<Recovery> {
   return retryOnConflict(deps, `the deliveries of recovery ${recovery.id}`, async (conflict) => {
     const current = conflict && (await deps.store.recovery(recovery.id));
     // Another instance has processed this page.
