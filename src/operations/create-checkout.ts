@@ -38,11 +38,12 @@ export async function createCheckout(
   request: SessionRequest,
 ): Promise<{ session: Session; replayed: boolean }> {
   assertEnvironment(deps, request.environment);
+  const replayed = (first: Session) => ({ changes: [], result: { session: replay(first, request), replayed: true } });
   let draft: Draft | undefined;
   let remembered: ReturnType<Deps['directory']['find']>;
   const created = await retryOnConflict(deps, 'this customer', async (conflict) => {
     const first = conflict && (await firstOf(deps, request));
-    if (first) return { changes: [], result: { session: replay(first, request), replayed: true } };
+    if (first) return replayed(first);
     if (conflict === 'spend_limit') {
       const refusal = await spendingRefusal(deps, draft!.session);
       if (refusal) throw refusal;
@@ -51,7 +52,11 @@ export async function createCheckout(
     remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await deps.store.customerByEmail(request.environment, request.customer));
     const drafted = known?.status === 'blocked' ? blocked() : draftSession(deps, request, known?.id);
-    if (drafted instanceof GatewayError) return { changes: [], result: await replayOrRefuse(deps, request, drafted) };
+    if (drafted instanceof GatewayError) {
+      const earlier = await firstOf(deps, request);
+      if (earlier) return replayed(earlier);
+      throw drafted;
+    }
     draft = drafted;
     const { session, quote } = drafted;
     const changes: Change[] = [...changesOfQuote(quote), { type: 'session_created', session }];
@@ -169,16 +174,6 @@ function customerOf(session: Session): Customer {
 
 async function firstOf(deps: Deps, { environment, idempotencyKey }: SessionRequest): Promise<Session | undefined> {
   return idempotencyKey === undefined ? undefined : deps.store.sessionByIdempotencyKey(environment, idempotencyKey);
-}
-
-async function replayOrRefuse(
-  deps: Deps,
-  request: SessionRequest,
-  refusal: GatewayError,
-): Promise<{ session: Session; replayed: boolean }> {
-  const first = await firstOf(deps, request);
-  if (!first) throw refusal;
-  return { session: replay(first, request), replayed: true };
 }
 
 /** The session of the first request with this idempotency key. Throws GatewayError `idempotency_conflict` for other input. */
