@@ -27,7 +27,7 @@ export async function commitDecision<Outcome extends string>(
   deps: Deps,
   subject: string | Checkout,
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
-  along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
+  along: (decision: Decision<Outcome>) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
   const [sessionId, known] = typeof subject === 'string' ? [subject, undefined] : [subject.session.id, subject];
   const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
@@ -40,7 +40,7 @@ export async function commitDecision<Outcome extends string>(
     const now = deps.now();
     const decision = await decide(checkout, now);
     const { outcome, next, effects } = decision;
-    const changes = [...along(decision, checkout), ...(await changesOf(deps, checkout, decision, now))];
+    const changes = [...along(decision), ...(await changesOf(deps, checkout, decision, now))];
     return { changes, result: { outcome, checkout: next, effects } };
   });
   for (const effect of committed.effects) {
