@@ -57,9 +57,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   function onCreated(loop: Loop): void {
     store.onCommit((changes, committed) => {
-      let isLeft = false;
-      for (const change of changes) if (WORK.has(change.type) && !isTaken(change, changes, loop)) isLeft = true;
-      if (isLeft) wakeAfter(loop, committed);
+      const left = changes.filter((change) => WORK.has(change.type) && !isTaken(change, changes, loop));
+      if (left.length > 0) wakeAfter(loop, committed);
     });
   }
 

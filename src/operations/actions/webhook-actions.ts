@@ -47,15 +47,9 @@ export const webhookVerifySample = defineAction({
     ...optionsOf({ ...(payload as Record<string, unknown>), ...others }),
   ],
   example: () => {
-    const payload = {
-      eventId: 'your-event-id',
-      sessionId: SAMPLE_IDS.chk,
-      status: 'paid',
-      amount: 49.99,
-    };
-    const { amount: _amount, ...named } = payload;
+    const named = { eventId: 'your-event-id', sessionId: SAMPLE_IDS.chk, status: 'paid' };
     return {
-      request: { payload },
+      request: { payload: { ...named, amount: 49.99 } },
       response: {
         accepted: true,
         provider: SAMPLE_PROVIDER,
