@@ -3,7 +3,7 @@ import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
-import { SKEW_MS, type SalesSum } from '../store/tables/sales-table.ts';
+import { SKEW_MS, type SalesRange, type SalesSum } from '../store/tables/sales-table.ts';
 import { assertCan, callerCan } from './access/caller.ts';
 import { quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
@@ -76,23 +76,21 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   const isByDay = step === 'day' || step === 'week';
   const built = isByDay && days.detail === timeZone ? Math.min(until, Math.max(from, days.until)) : from;
   const { stepMs } = STEPS[step];
+  const ranges: SalesRange[] = [{ table: 'sales_days', from, until: built, stepMs }];
+  let end = built;
+  while (end < until && ranges.length <= UNBUILT_DAYS) {
+    const next = isByDay ? nextDay(end, timeZone) : until;
+    ranges.push({ table: 'sales_quarter_hours', from: end, until: Math.min(next, final), stepMs });
+    end = next;
+  }
+  const filled = ranges.filter((range) => range.from < range.until);
+  const stored = await store.finalSums(environment, filled, days);
+  if (!stored) return readSales(deps, query);
+
   const steps = starts.slice(0, -1);
   const known = new Set(steps);
   const inStep = (sum: SalesSum) =>
     known.has(sum.time) ? sum : { ...sum, time: steps.findLast((start) => start <= sum.time)! };
-  const ends = [built];
-  for (let last = built; last < until && ends.length <= UNBUILT_DAYS; ends.push(last)) {
-    last = isByDay ? nextDay(last, timeZone) : until;
-  }
-  const end = ends.at(-1)!;
-  const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs } as const;
-  const ranges = [
-    { table: 'sales_days' as const, from, until: built, stepMs },
-    ...ends.slice(1).map((last, index) => ({ ...shared, from: ends[index]!, until: Math.min(last, final) })),
-  ].filter((range) => range.from < range.until);
-  const stored = await store.finalSums(environment, ranges, days);
-  if (!stored) return readSales(deps, query);
-
   const recent = rest.sums.filter(({ time }) => time >= from && time < end);
   const all = [...stored, ...recent].map(inStep);
   const hidden = { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
