@@ -54,9 +54,10 @@ export async function* exportPayments(
   rows = EXPORT_ROWS,
 ): AsyncGenerator<string> {
   const { stringify } = await import('csv-stringify/sync');
-  let text = stringify([COLUMNS], CSV_FORMAT);
+  let header = stringify([COLUMNS], CSV_FORMAT);
   let until = filter.until;
-  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+  let after: string | undefined;
+  do {
     const deps = await admitted();
     if (!deps)
       throw new GatewayError('forbidden', 'The session has ended.', { suggestion: 'Log in, and export again.' });
@@ -64,13 +65,11 @@ export async function* exportPayments(
     until ??= deps.now() + 1;
     const page = { limit: rows, ...(after !== undefined && { startingAfter: after }) };
     const { items, hasMore, searchedTo } = await listPayments(deps, { ...filter, until }, page);
-    text += stringify(
-      items.map((sold) => cellsOf(sold, deps.reportingZone)),
-      CSV_FORMAT,
-    );
+    const cells = items.map((sold) => cellsOf(sold, deps.reportingZone));
+    const text = header + stringify(cells, CSV_FORMAT);
     if (text !== '') yield text;
-    text = '';
+    header = '';
     after = hasMore ? (searchedTo ?? items.at(-1)!.id) : undefined;
     await turn();
-  }
+  } while (after !== undefined);
 }
