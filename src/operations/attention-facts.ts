@@ -7,7 +7,7 @@ import { type NewestSales, readSales } from './sales-report.ts';
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 const WEEK_MS = 7 * DAY_MS;
-/** Days whose ledger is checked here. The service checks all days every minute, and logs and measures an imbalance. */
+/** Days whose ledger is checked here. With METRICS_PORT, the service checks all days every minute, and logs an imbalance. */
 const LEDGER_DAYS = 31;
 
 /** Everything that the judgement of an environment depends on. */

@@ -74,7 +74,7 @@ export interface WebhookDeps {
   secretBox: SecretBox;
   /** Addresses that webhooks may be sent to. */
   targets: WebhookTargets;
-  /** Senders of test deliveries. The dispatcher has its own deliverers. */
+  /** Senders of deliveries, also of test deliveries. The dispatcher closes them. */
   deliverers: Deliverers;
   /** The endpoint that the configuration of this process names. */
   configured: { endpointId: string; secret: string } | undefined;

@@ -96,7 +96,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
     checking.add(id);
     const result = await checkProvider(provider);
     checking.delete(id);
-    // The provider has refused the credentials during the check, and that refusal is newer than the result of the check.
+    // During the check, the provider refused the credentials, or `checkSoon` made another check due.
     if (states.get(id) !== before) return;
     const reason = reasonOfResult(result);
     const failures = reason === null ? 0 : before.failures + 1;
