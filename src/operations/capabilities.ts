@@ -1,9 +1,8 @@
-import type { z } from 'zod';
 import { jsonSchemaOf } from '../contract/json-schema.ts';
 import { type Capabilities, AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
-import type { CheckoutResult, webhookExampleResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
 import { type WithCaller, usualEnvironment } from './access/caller.ts';
+import type { Deps } from './deps.ts';
 import { listRoutes } from './routing/offers.ts';
 import { type Action, type ExampleDeps, SPEND_LIMIT } from './operation.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
@@ -29,7 +28,7 @@ const described = new WeakMap<ExampleDeps['urls'], ConstantPart>();
 
 /** All information that a program needs, with the current routes. */
 export function capabilitiesOf(
-  deps: ExampleDeps & WithCaller,
+  deps: ExampleDeps & WithCaller & Pick<Deps, 'router'>,
   actions: readonly Action[],
   operations: readonly string[],
 ): Capabilities {
@@ -62,7 +61,7 @@ export function actionUrl(base: string, action: string): string {
 function describeAction(deps: ExampleDeps, action: Action): Capabilities['actions'][number] {
   const { name, description, annotations, errors, next } = action;
   const { base } = deps.urls;
-  const { request, response } = action.example(deps);
+  const example = action.example(deps);
   return {
     name,
     description,
@@ -71,8 +70,8 @@ function describeAction(deps: ExampleDeps, action: Action): Capabilities['action
     schemaUrl: schemaUrl(base, name),
     annotations,
     inputSchema: { ...jsonSchemaOf(action.input, 'input') },
-    example: { request, response: excerptOf(response) },
-    cli: commandLine(base, action.command(request)),
+    example,
+    cli: commandLine(base, action.command(example.request)),
     // The summary explains the spending limit, and the errors of every action.
     errors: errors.filter((error) => error !== SPEND_LIMIT).map((error) => ({ ...error })),
     next,
@@ -83,28 +82,6 @@ function describeAction(deps: ExampleDeps, action: Action): Capabilities['action
 function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
   const { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy } = route;
   return { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy };
-}
-
-/** The fields that a caller cannot know from the request or find elsewhere in the document. */
-function excerptOf(response: Record<string, unknown>): Record<string, unknown> {
-  if ('payload' in response) return excerptOfEvent(response as z.output<typeof webhookExampleResult>);
-  if ('merchantWebhookQueued' in response) {
-    const { accepted, merchantWebhookQueued, signatureVerified } = response;
-    return { accepted, merchantWebhookQueued, signatureVerified };
-  }
-  if (!('feeSplit' in response)) return response;
-  const { id, checkoutUrl, feeSplit, dryRun } = response as Partial<CheckoutResult>;
-  // The example of checkout.preview shows the same fees.
-  if (dryRun === false) return { id, checkoutUrl, dryRun };
-  return { ...(dryRun !== undefined && { dryRun }), feeSplit };
-}
-
-function excerptOfEvent({ headers, payload: { id, type, data } }: z.output<typeof webhookExampleResult>) {
-  const { session_id, status, amount } = data;
-  return {
-    headers: { 'x-gateway-signature': headers['x-gateway-signature'] },
-    payload: { id, type, data: { session_id, status, amount } },
-  };
 }
 
 type Entrypoint = Capabilities['entrypoints'][number];

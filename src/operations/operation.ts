@@ -41,7 +41,7 @@ interface Description {
   next: string;
 }
 
-export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
+export type ExampleDeps = Pick<Deps, 'routes' | 'urls'>;
 
 /** One operation for agents, from which every transport (REST, MCP, command line) is derived. */
 export interface Operation extends Description {
@@ -58,7 +58,10 @@ export interface Action extends Operation {
   errors: readonly KnownError[];
   /** Arguments of the `tillway` command with the same effect as the input; not quoted. */
   command(input: Record<string, unknown>): string[];
-  /** An example call with routes that this service has. */
+  /**
+   * An example call with routes that this service has. `response` has the fields that a caller cannot know from the request or find
+   * elsewhere in the capabilities document.
+   */
   example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
 }
 

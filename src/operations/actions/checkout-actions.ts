@@ -2,7 +2,6 @@ import { checkoutUrl, sessionRequest } from '../../contract/session-contract.ts'
 import { renderFeeSplit } from '../../contract/payment-contract.ts';
 import { SAMPLE_IDS } from '../../contract/sample-ids.ts';
 import {
-  type CheckoutResult,
   checkoutResult as checkoutResultSchema,
   feesEstimateRequest,
   feesEstimateResult,
@@ -37,11 +36,8 @@ export const checkoutPreview = defineAction({
   next: 'Send the same body to checkout.create.',
   command: (input) => ['checkout', 'preview', ...optionsOf(input)],
   example: (deps) => {
-    const { request, response } = checkoutExample(deps);
-    return {
-      request,
-      response: { ...response, checkoutUrl: `${response.checkoutUrl}?preview=1`, dryRun: true },
-    };
+    const { request, feeSplit } = checkoutExample(deps);
+    return { request, response: { dryRun: true, feeSplit } };
   },
   run: previewCheckout,
 });
@@ -60,7 +56,10 @@ export const checkoutCreate = defineAction({
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...optionsOf(input)],
   // The example has no idempotencyKey, because all orders made from the example would share it.
-  example: checkoutExample,
+  example: (deps) => ({
+    request: checkoutExample(deps).request,
+    response: { id: SAMPLE_IDS.chk, checkoutUrl: checkoutUrl(deps.urls, SAMPLE_IDS.chk), dryRun: false },
+  }),
   run: async (deps, input) => {
     const { session, replayed } = await createCheckout(deps, input);
     const transfer = replayed ? await transferOfSession(deps, session.id) : null;
@@ -81,38 +80,21 @@ export const feesEstimate = defineAction({
   next: 'Call checkout.create with the same amount and preferredRoute.',
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others)],
   example: (deps) => {
-    const { request, response } = checkoutExample(deps);
+    const { request, feeSplit } = checkoutExample(deps);
     const { customer: _customer, product: _product, ...estimate } = request;
-    const { environment, route, feeSplit } = response;
-    return { request: estimate, response: { environment, route, feeSplit } };
+    return { request: estimate, response: { feeSplit } };
   },
   run: (deps, input) => ({ result: estimateFees(deps, input) }),
 });
 
-/** Request and response of a minimal checkout. */
-function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
-  request: Record<string, unknown>;
-  response: CheckoutResult;
-} {
+/** Request for a minimal checkout, and its fees. */
+function checkoutExample({ routes }: ExampleDeps) {
   const route = sampleRoute(routes);
   const { environment } = route;
   const request = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
-  const url = checkoutUrl(urls, SAMPLE_IDS.chk);
   return {
     // The sandbox is the default.
     request: { ...request, ...(environment === 'production' && { environment }) },
-    response: {
-      id: SAMPLE_IDS.chk,
-      merchant: merchantName,
-      ...request,
-      route: router.view(environment).routes.get(route.id)!.summary,
-      feeSplit: renderFeeSplit(splitFees(4999, route)),
-      checkoutUrl: url,
-      redirectUrl: `${url}/complete`,
-      status: 'routed',
-      environment,
-      dryRun: false,
-      transfer: null,
-    },
+    feeSplit: renderFeeSplit(splitFees(4999, route)),
   };
 }

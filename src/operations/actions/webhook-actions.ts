@@ -1,4 +1,4 @@
-import { SAMPLE_IDS, SAMPLE_PROVIDER } from '../../contract/sample-ids.ts';
+import { SAMPLE_IDS } from '../../contract/sample-ids.ts';
 import {
   verifySampleRequest,
   verifySampleResult,
@@ -23,10 +23,19 @@ export const webhookExampleAction = defineAction({
   errors: [],
   next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
   command: (input) => ['webhook', 'example', ...optionsOf(input)],
-  example: ({ routes }) => ({
-    request: {},
-    response: webhookExample({ routes }, webhookExampleRequest.parse({ routeId: sampleRoute(routes).id }), SAMPLE_TIME),
-  }),
+  example: ({ routes }) => {
+    const request = webhookExampleRequest.parse({ routeId: sampleRoute(routes).id });
+    const { headers, payload } = webhookExample({ routes }, request, SAMPLE_TIME);
+    const { id, type, data } = payload;
+    const { session_id, status, amount } = data;
+    return {
+      request: {},
+      response: {
+        headers: { 'x-gateway-signature': headers['x-gateway-signature'] },
+        payload: { id, type, data: { session_id, status, amount } },
+      },
+    };
+  },
   run: (deps, input) => ({ result: webhookExample(deps, input, deps.now(), deps.realNow()) }),
 });
 
@@ -46,18 +55,9 @@ export const webhookVerifySample = defineAction({
     'verify-sample',
     ...optionsOf({ ...(payload as Record<string, unknown>), ...others }),
   ],
-  example: () => {
-    const named = { eventId: 'your-event-id', sessionId: SAMPLE_IDS.chk, status: 'paid' };
-    return {
-      request: { payload: { ...named, amount: 49.99 } },
-      response: {
-        accepted: true,
-        provider: SAMPLE_PROVIDER,
-        ...named,
-        merchantWebhookQueued: false,
-        signatureVerified: false,
-      },
-    };
-  },
+  example: () => ({
+    request: { payload: { eventId: 'your-event-id', sessionId: SAMPLE_IDS.chk, status: 'paid', amount: 49.99 } },
+    response: { accepted: true, merchantWebhookQueued: false, signatureVerified: false },
+  }),
   run: async (deps, input, sent) => ({ result: await verifySample(deps, input, sent) }),
 });
