@@ -1,5 +1,6 @@
 import type { Command, CommanderError } from 'commander';
 import { TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { type CommandContext, type Paint, CommandError, examplesOf } from './command-context.ts';
 import { pathOf } from './command-group.ts';
 import { plain } from './cells.ts';
@@ -14,6 +15,12 @@ export interface Complaint {
 
 /** Describes an expected error of a command; returns undefined for a bug of the program. */
 export function complaintOf(error: unknown, command: Command, context: CommandContext): Complaint | undefined {
+  // A command that opens the database itself runs the operations of the service.
+  if (error instanceof GatewayError) {
+    const { code, message, details } = error;
+    const text = `${message} ${details.suggestion ?? ''}`.trim();
+    return complaintOf(new CommandError(code === 'invalid_input' ? 2 : 1, text), command, context);
+  }
   if (error instanceof CommandError) {
     const { exitCode } = error;
     const message = harmless(error.message);

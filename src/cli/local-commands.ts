@@ -26,7 +26,7 @@ export interface LocalProvider {
 }
 
 /** Database that DATABASE_URL names. */
-interface LocalDatabase {
+export interface LocalDatabase {
   /** Location of the database, without credentials. */
   name: string;
   /** Public URL of the dashboard, for the links of invitations. */

@@ -35,11 +35,12 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
     const { production, sandbox = production, recover } = options;
     const role = (name: Choice) => (name === 'none' ? null : name);
     const request = { email, roles: { production: role(production), sandbox: role(sandbox) }, recover };
-    const { inviteOperator } = await import('../operations/access/operators.ts');
-    const { dashboardUrl } = await local.database();
+    const { inviteOperator, invitedAddress } = await import('../operations/access/operators.ts');
+    // Rejects a wrong request before a database is created for it.
+    invitedAddress(request);
     const on = { context, command, local, action: 'inviteOperator' };
     const { randomBytes } = context.terminal;
-    const invited = await onDatabase(on, 'made', async (store) => {
+    const invited = await onDatabase(on, recover ? 'refused' : 'made', async (store, { dashboardUrl }) => {
       const deps = { store, realNow: store.now, newId: createIdSource(store.now, randomBytes), randomBytes };
       const { operator, secret } = await inviteOperator({ ...deps, caller: undefined }, request);
       const link = `${new URL(dashboardUrl).origin}/dashboard/join#${secret}`;

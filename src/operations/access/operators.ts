@@ -55,10 +55,7 @@ export interface InviteRequest {
 export async function inviteOperator(deps: OperatorDeps, request: InviteRequest) {
   assertAdmin(deps);
   const { roles, recover = false } = request;
-  const email = emailOf(request.email);
-  if (!recover && !hasAccess(request)) {
-    throw invalidField('roles', 'required', 'need a role in one environment', 'Choose a role.');
-  }
+  const email = invitedAddress(request);
   const known = await deps.store.operatorByEmail(email);
   if (recover && !known) throw new GatewayError('not_found', `No operator has the address ${email}.`);
   const times = { created: deps.realNow(), joinedAt: null, lastLoginAt: null };
@@ -137,10 +134,15 @@ export function allSessionsEnded({ realNow }: Pick<Deps, 'realNow'>, operatorId:
   return { type: 'operator_sessions_ended', operatorId, at: realNow() };
 }
 
-function emailOf(text: string): string {
-  const parsed = emailSchema.safeParse(text.trim());
-  if (parsed.success) return parsed.data.toLowerCase();
-  throw invalidField('email', 'invalid_format', 'must be an email address', 'Use an address such as ada@example.com.');
+/** The address in lower case. Throws GatewayError `invalid_input` for an invalid address, and for an invitation without a role. */
+export function invitedAddress(request: InviteRequest): string {
+  const { success, data } = emailSchema.safeParse(request.email.trim());
+  if (!success) {
+    const advice = 'Use an address such as ada@example.com.';
+    throw invalidField('email', 'invalid_format', 'must be an email address', advice);
+  }
+  if (request.recover || hasAccess(request)) return data.toLowerCase();
+  throw invalidField('roles', 'required', 'need a role in one environment', 'Choose a role.');
 }
 
 /** The operator of an unused invitation. Throws GatewayError `forbidden` for a used, expired or unknown one. */
