@@ -55,7 +55,7 @@ export async function serveMcp(
       // If the service does not answer, all tools are listed, and each call then returns the error.
       return result?.tools.filter(({ name }) => TOOL_NAMES.has(name)) ?? tools.map(({ listed }) => listed);
     },
-    newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
+    randomBytes,
     run: ({ name }: { name: string }, sent: unknown) => {
       open += 1;
       return run(service, name, sent).finally(() => (open -= 1));

@@ -7,6 +7,7 @@ import {
   inputRequired,
 } from '@modelcontextprotocol/server';
 import type { CheckoutResult } from '../contract/action-contract.ts';
+import type { RandomBytes } from '../domain/id.ts';
 import { isRecord } from '../domain/is-record.ts';
 import type { Envelope } from './tools.ts';
 
@@ -31,12 +32,12 @@ export function payableCall(
   { server }: McpServer,
   { mcpReq }: ServerContext,
   sent: unknown,
-  newKey: () => string,
+  randomBytes: RandomBytes,
 ): PayableCall | undefined {
   const envelope: { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined = mcpReq.envelope;
   const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
   if (!declared?.elicitation?.url || !isRecord(sent)) return undefined;
-  const requestState = mcpReq.requestState<string>() ?? newKey();
+  const requestState = mcpReq.requestState<string>() ?? `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`;
   const { idempotencyKey } = sent;
   return {
     input: { ...sent, idempotencyKey: idempotencyKey ?? requestState },

@@ -22,7 +22,7 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
       return createTillwayMcp({
         tools,
         list: async () => tools.filter(({ operation }) => isAllowed(own, operation.access)).map(({ listed }) => listed),
-        newKey: () => `mcp_${Buffer.from(deps.randomBytes(16)).toString('hex')}`,
+        randomBytes: deps.randomBytes,
         run: (operation, sent) => run(own, operation, sent),
       });
     },

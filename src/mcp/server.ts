@@ -42,7 +42,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
   return server;
 }
 
-function addTools(server: McpServer, { tools, list, run, newKey }: Backend): void {
+function addTools(server: McpServer, { tools, list, run, randomBytes }: Backend): void {
   for (const { operation, schema, listed } of tools) {
     const { name, inputSchema, outputSchema, ...words } = listed;
     const config = {
@@ -52,7 +52,7 @@ function addTools(server: McpServer, { tools, list, run, newKey }: Backend): voi
     };
     server.registerTool(name, config, async (wrapped, context) => {
       const sent = withoutNulls(unwrapArguments(wrapped), schema);
-      const payable = name === PAID_FOR ? payableCall(server, context, sent, newKey) : undefined;
+      const payable = name === PAID_FOR ? payableCall(server, context, sent, randomBytes) : undefined;
       const envelope = await run(operation, payable?.input ?? sent);
       return payable?.request(envelope) ?? toolResult(envelope);
     });

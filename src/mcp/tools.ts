@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { type JsonSchema, jsonSchemaOf } from '../contract/json-schema.ts';
 import type { ActionError } from '../contract/error-contract.ts';
+import type { RandomBytes } from '../domain/id.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
@@ -31,7 +32,7 @@ export interface Backend {
   tools: readonly Tool[];
   /** Returns the entries of the tools that the caller's key may call. */
   list(): Promise<Pick<ListedTool, 'name' | 'inputSchema'>[]>;
-  newKey(): string;
+  randomBytes: RandomBytes;
   /** Runs an operation with the input of the caller. Returns errors as envelopes, too. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;
 }
