@@ -14,7 +14,6 @@ const LIFETIME = 'a limited time (24 hours by default)';
 const TIMEOUT_MS = 30_000;
 const IDLE_CHECK_MS = 50;
 const PROTOCOL = '2026-07-28';
-const CAPABILITIES = 'gateway://capabilities';
 
 // Only the user can set the key, in the configuration of the MCP host.
 const KEY_NEEDED =
@@ -73,20 +72,12 @@ export async function serveMcp(
 
 async function run(service: Service, action: string, sent: unknown): Promise<Envelope> {
   if (action === 'capabilities') {
-    const params = { uri: CAPABILITIES };
-    const { result, error } = await ask<{ contents: { text: string }[] }>(
-      service,
-      'resources/read',
-      CAPABILITIES,
-      params,
-    );
+    const params = { uri: 'gateway://capabilities' };
+    const { result, error } = await ask<{ contents: { text: string }[] }>(service, 'resources/read', params);
     return error ? { ok: false, action, error } : { ok: true, action, result: JSON.parse(result.contents[0]!.text) };
   }
-  const name = toolName(action);
-  const { result, error } = await ask<{ structuredContent: Envelope }>(service, 'tools/call', name, {
-    name,
-    arguments: sent,
-  });
+  const params = { name: toolName(action), arguments: sent };
+  const { result, error } = await ask<{ structuredContent: Envelope }>(service, 'tools/call', params);
   return error ? { ok: false, action, error } : result.structuredContent;
 }
 
@@ -96,13 +87,14 @@ type Answer<Result> = { result: Result; error?: undefined } | { result?: undefin
 async function ask<Result>(
   { url, apiKey }: Service,
   method: string,
-  name?: string,
-  params: object = {},
+  params: { name?: string; uri?: string; arguments?: unknown } = {},
 ): Promise<Answer<Result>> {
-  const meta = { protocolVersion: PROTOCOL, clientInfo: { name: 'tillway', version: VERSION }, clientCapabilities: {} };
-  const envelope = Object.fromEntries(
-    Object.entries(meta).map(([key, value]) => [`io.modelcontextprotocol/${key}`, value]),
-  );
+  const name = params.name ?? params.uri;
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': PROTOCOL,
+    'io.modelcontextprotocol/clientInfo': { name: 'tillway', version: VERSION },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   let problem = 'the response is not from Tillway.';
   try {
     const response = await fetch(`${url}/mcp`, {
@@ -115,7 +107,7 @@ async function ask<Result>(
         ...(name !== undefined && { 'mcp-name': name }),
         ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const { jsonrpc, result, error } = (await response.json()) as {
