@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
+import { type CommandContext, type Paint, describedCommand } from './command-context.ts';
 import { onDatabase } from './local-database.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { showTable } from './record-fields.ts';
@@ -40,8 +40,9 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
     });
     const result: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
     context.tell(command, result, (answer, paint) => inWords(answer, keys, paint));
-    if (closed.length > 0 && !yes)
-      throw new CommandError(1, 'Nothing was changed. Add --yes to delete these secrets permanently.');
+    if (closed.length === 0 || yes) return;
+    context.terminal.complain('tillway: Nothing was changed. Add --yes to delete these secrets permanently.\n');
+    context.fail();
   });
 }
 

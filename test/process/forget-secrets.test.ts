@@ -43,9 +43,13 @@ describe('tillway endpoints forget-secrets', () => {
     assert.match(withoutYes.stderr, /Nothing was changed\. Add --yes/);
     await assert.rejects(startTestService(withOtherKey), new RegExp(START));
 
+    const endpoint = { id, url: 'https://shop.example/webhooks', environment: 'sandbox', secrets: 1, isDisabled: true };
+    const listed = await forget(before, OTHER, '--json');
+    assert.equal(listed.code, 1);
+    assert.deepEqual(JSON.parse(listed.stdout), { forgotten: false, endpoints: [endpoint] });
+
     const done = await forget(before, OTHER, '--yes', '--json');
     assert.deepEqual([done.code, done.stderr.startsWith('Database: ')], [0, true], done.stderr);
-    const endpoint = { id, url: 'https://shop.example/webhooks', environment: 'sandbox', secrets: 1, isDisabled: true };
     assert.deepEqual(JSON.parse(done.stdout), { forgotten: true, endpoints: [endpoint] });
 
     await using after = await startTestService(withOtherKey);
