@@ -20,7 +20,7 @@ export interface Terminal {
   url: string | undefined;
   /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
-  /** WEBHOOK_SECRET. It is not an option, because a command line would show it to every user of the machine. */
+  /** WEBHOOK_SECRET: the signing secret if the command has no --secret. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
