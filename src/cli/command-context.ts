@@ -168,9 +168,8 @@ export function jsonLineOf(document: unknown): string {
 }
 
 function harmlessJson(text: string): string {
-  const units = (each: string) => Array.from({ length: each.length }, (_, index) => each.charCodeAt(index));
-  const escaped = (each: string) => units(each).map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
-  return text.replaceAll(OBEYED, (each) => escaped(each).join(''));
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replaceAll(OBEYED, (character) => character.replaceAll(/[^]/g, escaped));
 }
 
 interface CommonOptions {
