@@ -140,7 +140,7 @@ export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefin
 /** Default environment of a request: that of the API key, else sandbox. Throws {@link CommandError} 2 for an invalid key. */
 export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
   const key = apiKeyOf(terminal);
-  return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
+  return key === undefined ? 'sandbox' : environmentOfKey(key)!;
 }
 
 /** URL of a service without a trailing slash. Throws {@link CommandError} 2 for a password, which could end up in logs. */

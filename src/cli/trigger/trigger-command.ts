@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
-import { environmentOfKey } from '../../domain/api-key.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
-import { type CommandContext, CommandError, apiKeyOf, describedCommand } from '../command-context.ts';
+import { type CommandContext, CommandError, describedCommand, usualEnvironment } from '../command-context.ts';
 import { showRecord, showTable } from '../record-fields.ts';
 import { amountOf, kindOption, metadataOption, option } from '../options.ts';
 import { plain } from '../cells.ts';
@@ -99,9 +98,8 @@ export function triggerCommand(context: CommandContext): Command {
 }
 
 /** Rejects a production key, because it cannot access the sandbox session that this command creates. */
-function refuseLiveKey({ terminal }: CommandContext): void {
-  const key = apiKeyOf(terminal);
-  if (key === undefined || environmentOfKey(key) === 'sandbox') return;
+function refuseLiveKey(context: CommandContext): void {
+  if (usualEnvironment(context) === 'sandbox') return;
   throw new CommandError(
     1,
     'tillway trigger creates sandbox checkouts, but TILLWAY_API_KEY is a production key: set it to a sandbox key (sk_sandbox_...)',
@@ -169,8 +167,7 @@ async function drive(
     if (types.includes(ends) && (ends !== 'payment.provider_pending' || buyer.isDone())) return data.toReversed();
     if (types.includes('payment.paid')) throw endedOtherwise(session, outcome, 'payment.paid');
     if (terminal.now() > until) throw endedOtherwise(session, outcome, types[0] ?? 'no event yet');
-    if (did === 'goes_on') continue;
-    await terminal.sleep(POLL_MS);
+    if (did === 'waits') await terminal.sleep(POLL_MS);
   }
 }
 
