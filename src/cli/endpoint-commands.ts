@@ -9,7 +9,7 @@ import { CommandError, type Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { type Cells, showRecord } from './record-fields.ts';
 import type { Resource } from './resource-command.ts';
-import { environmentOption, eventTypesOf, option, timeOption } from './options.ts';
+import { environmentOption, eventTypesOption, option, timeOption } from './options.ts';
 import { plain, secondsOf } from './cells.ts';
 
 const MAX_OVERLAP_HOURS = 24;
@@ -26,14 +26,7 @@ const ENDPOINT: Cells<WebhookEndpoint> = {
 type EndpointOptions = Omit<CreateWebhookEndpointParams, 'url'> & { to: string };
 
 const toOption = () => option('--to <url>', 'URL that receives the events');
-const fieldOptions = () => [
-  option(
-    '--events <types>',
-    `event types to send, separated by commas: ${EVERY_TYPE.join(', ')}; default: the first three`,
-    eventTypesOf,
-  ),
-  option('--description <text>', 'your own description'),
-];
+const fieldOptions = () => [eventTypesOption('send'), option('--description <text>', 'your own description')];
 
 export const endpoints: Resource<WebhookEndpoint> = {
   name: 'endpoints',

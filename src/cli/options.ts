@@ -57,8 +57,13 @@ export function timeOption(name: string, description: string): Option {
   });
 }
 
-/** Parses event types separated by commas. */
-export function eventTypesOf(text: string): EventType[] {
+/** Option for event types separated by commas. */
+export function eventTypesOption(purpose: string): Option {
+  const description = `event types to ${purpose}, separated by commas: ${EVERY_TYPE.join(', ')}; default: the first three`;
+  return option('--events <types>', description, eventTypesOf);
+}
+
+function eventTypesOf(text: string): EventType[] {
   return text.split(',').map((each) => {
     const type = EVERY_TYPE.find((known) => known === each.trim());
     if (type !== undefined) return type;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Tillway, WebhookEvent, WebhookEventType } from '../../../sdk/src/index.ts';
-import { EVERY_TYPE, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
+import { STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 import { SECRET_FORM, isWebhookSecret } from '../../webhooks/secret-box.ts';
 import { dollars, plain } from '../cells.ts';
 import {
@@ -13,7 +13,7 @@ import {
   jsonLineOf,
 } from '../command-context.ts';
 import { followFeed } from '../feed-follower.ts';
-import { environmentOption, eventTypesOf, option } from '../options.ts';
+import { environmentOption, eventTypesOption, option } from '../options.ts';
 import type { Forwarded } from './forwarder.ts';
 
 interface ListenOptions {
@@ -63,11 +63,7 @@ export function listenCommand(context: CommandContext): Command {
     ],
     options: [
       option('--forward-to <url>', 'URL that receives the events'),
-      option(
-        '--events <types>',
-        `event types to show, separated by commas: ${EVERY_TYPE.join(', ')}; default: the first three`,
-        eventTypesOf,
-      ),
+      eventTypesOption('show'),
       option('--since <event>', 'start with this past event'),
       option('--secret <secret>', 'signing secret: whsec_ and base64; default WEBHOOK_SECRET, else a random secret'),
       environmentOption('events of this environment; default both'),
