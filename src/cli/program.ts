@@ -50,7 +50,7 @@ const UNREAD = 141;
 export async function runTillway(args: readonly string[], terminal: Terminal, local: LocalCommands): Promise<number> {
   const context = createContext(terminal);
   const program = createProgram(context, local);
-  for (const command of commandsIn(program)) settle(command, terminal);
+  for (const command of commandsIn(program)) configure(command, terminal);
   program.hook('preAction', (_program, command) => refuseEmpty(command));
   const words = withDefaults(program, withHelp(program, args));
   try {
@@ -133,7 +133,7 @@ function inGroup(heading: string, commands: Command[]): Command[] {
 }
 
 /** Configures a command to throw instead of ending the process, and to write through `terminal`. */
-function settle(command: Command, terminal: Terminal): void {
+function configure(command: Command, terminal: Terminal): void {
   const { colour, columns = MAX_HELP_WIDTH } = terminal;
   command
     .helpCommand(false)
