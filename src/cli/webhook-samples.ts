@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { VerifySampleResult, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { STATUS_TYPES } from '../domain/webhook-endpoint.ts';
-import { type Acted, act } from './actions.ts';
-import { type CommandContext, type Paint, serviceCommand } from './command-context.ts';
+import { act } from './actions.ts';
+import { type CommandContext, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord } from './record-fields.ts';
 import { amountOption, choiceOption, metadataOption, option } from './options.ts';
@@ -61,7 +61,7 @@ export function webhookVerifySampleCommand(context: CommandContext): Command {
     ],
     ask: (client, { provider, signature, ...payload }: { provider?: string; signature?: string }) =>
       act<VerifySampleResult>(client, 'webhook.verify_sample', { provider, signature, payload }),
-    show: ({ result }: Acted<VerifySampleResult>, paint: Paint) => showSample(result, paint),
+    show: ({ result }, paint) => showSample(result, paint),
   });
 }
 
