@@ -5,7 +5,7 @@ import { createIdSource } from '../domain/id.ts';
 import { centsFromAmount } from '../domain/money.ts';
 import type { Environment } from '../domain/route.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
-import { onDatabase } from './local-database.ts';
+import { WORKS_ON_DATABASE, onDatabase } from './local-database.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
@@ -15,7 +15,6 @@ import { dollars, plain } from './cells.ts';
 
 const PAGE_SIZE = 100;
 const MAX_LIMIT_CENTS = 100_000_000;
-const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
 
 interface NewKey {
   name: string;
@@ -38,7 +37,7 @@ export function keysCommand(context: CommandContext, local: LocalCommands): Comm
 function createCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('create', {
     summary: 'Create an API key, and print it once',
-    details: `${DATABASE} A missing database is created, for example before the first start. With its first key a service requires a key from every caller. A running service knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
+    details: `${WORKS_ON_DATABASE} A missing database is created, for example before the first start. With its first key a service requires a key from every caller. A running service knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
     examples: [
       'tillway keys create --name "Shop backend" --scope write --environment production',
       'tillway keys create --name "Buying agent" --scope agent --spend-per-checkout 50 --spend-per-day 200',
@@ -74,7 +73,7 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
 function listCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('list', {
     summary: 'List API keys, newest first',
-    details: `${DATABASE} Keys are stored as hashes only: the column ENDS shows the last four characters.`,
+    details: `${WORKS_ON_DATABASE} Keys are stored as hashes only: the column ENDS shows the last four characters.`,
     examples: ['tillway keys list', 'tillway keys list --environment production --json'],
     options: [environmentOption('keys of this environment; default both')],
     remote: false,
@@ -100,7 +99,7 @@ function listCommand(context: CommandContext, local: LocalCommands): Command {
 function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('revoke <key>', {
     summary: 'Revoke an API key permanently',
-    details: `${DATABASE} A running service rejects the key within a second. It still requires keys after the last key is revoked.`,
+    details: `${WORKS_ON_DATABASE} A running service rejects the key within a second. It still requires keys after the last key is revoked.`,
     examples: [`tillway keys revoke ${EXAMPLE.key}`],
     remote: false,
   });

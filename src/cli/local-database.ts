@@ -5,6 +5,8 @@ import { type CommandContext, CommandError } from './command-context.ts';
 import type { LocalCommands, LocalDatabase } from './local-commands.ts';
 import { plain } from './cells.ts';
 
+export const WORKS_ON_DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
+
 /**
  * Runs `work` on the database of DATABASE_URL. A missing database is an error (`refused`) or is created (`made`). The audit records a change
  * as `action`.

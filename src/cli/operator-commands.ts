@@ -2,12 +2,11 @@ import type { Command } from 'commander';
 import { createIdSource } from '../domain/id.ts';
 import { ROLES, type Role } from '../domain/permission.ts';
 import { type CommandContext, describedCommand } from './command-context.ts';
-import { onDatabase } from './local-database.ts';
+import { WORKS_ON_DATABASE, onDatabase } from './local-database.ts';
 import { commandGroup } from './command-group.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { choiceOption, option } from './options.ts';
 
-const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
 const CHOICES = [...ROLES, 'none'] as const;
 type Choice = Role | 'none';
 
@@ -19,7 +18,7 @@ export function operatorsCommand(context: CommandContext, local: LocalCommands):
 function inviteCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('invite <email>', {
     summary: 'Invite an operator, and print the link once',
-    details: `${DATABASE} A missing database is created. The link is valid once, for 60 minutes. Once the first operator has joined, the API requires keys, and keys no longer log in to the dashboard.`,
+    details: `${WORKS_ON_DATABASE} A missing database is created. The link is valid once, for 60 minutes. Once the first operator has joined, the API requires keys, and keys no longer log in to the dashboard.`,
     examples: [
       'tillway operators invite ada@example.com --production admin',
       'tillway operators invite ada@example.com --recover',
