@@ -17,6 +17,14 @@ const VERDICTS: Record<Experiment['result']['verdict'], string> = {
   no_difference_shown: 'No difference is shown.',
 };
 
+/** Options that replace parts of the routing policy. */
+export const OBJECTIVE_OPTIONS = [
+  choiceOption('--objective <objective>', 'cost to minimize', Object.keys(OBJECTIVES)),
+  option('--margin <number>', 'profit margin of a paid payment, as a fraction of its amount', (text) =>
+    numberOf('--margin', text, '0.15'),
+  ),
+];
+
 const idsOf = (text: string) => text.split(',').map((id) => id.trim());
 const signed = (points: number) => `${points > 0 ? '+' : ''}${points.toFixed(2)}`;
 
@@ -39,10 +47,7 @@ export function experimentCommand(context: CommandContext): Command {
     options: [
       option('--priority <routes>', 'strict order of the routes, separated by commas', idsOf),
       option('--prefer <routes>', 'routes that come before all others, separated by commas', idsOf),
-      choiceOption('--objective <objective>', 'cost to minimize', Object.keys(OBJECTIVES)),
-      option('--margin <number>', 'profit margin of a paid payment, as a fraction of its amount', (text) =>
-        numberOf('--margin', text, '0.15'),
-      ),
+      ...OBJECTIVE_OPTIONS,
       option('--name <text>', 'name of the experiment'),
       wholeNumberOption('--share', 'percentage of the sessions in the variant, 1 to 50; default 10', '10'),
       wholeNumberOption('--minimum', 'sessions in each arm before a verdict; default 500', '500'),
@@ -90,7 +95,7 @@ function tellExperiment(experiment: Experiment, paint: Paint): string {
     `${id}  ${name}  (${environment}, ${status})`,
     `${share} % of the sessions since ${secondsOf(created)}${end}`,
     `variant: ${JSON.stringify(variant)}`,
-    `counted at ${secondsOf(experiment.result.until)}: sessions whose first payment began at least 15 minutes before`,
+    `counted at ${secondsOf(result.until)}: sessions whose first payment began at least 15 minutes before`,
   ].map((line) => `${plain(line)}\n`);
   const rows = result.arms.map(({ arm, sessions, paid, rate: success, cost }): Cell[] => [
     arm,

@@ -10,25 +10,22 @@ import type {
   RuleSet,
 } from '../../../sdk/src/index.ts';
 import { ROUTE_HEALTHS } from '../../domain/route.ts';
-import { OBJECTIVES } from '../../routing/routing-policy.ts';
 import { type CommandContext, usualEnvironment, serviceCommand } from '../command-context.ts';
 import { EXAMPLE } from '../example-ids.ts';
 import { showTable } from '../record-fields.ts';
 import { commandGroup } from '../command-group.ts';
 import {
   amountOf,
-  choiceOption,
   environmentOption,
   fileOf,
   kindOption,
   metadataOption,
-  numberOf,
   option,
   usualEnvironmentOption,
   wholeNumberOption,
 } from '../options.ts';
 import { healthCauseOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
-import { experimentCommand } from './experiment-command.ts';
+import { OBJECTIVE_OPTIONS, experimentCommand } from './experiment-command.ts';
 import { lossInWords, tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
 
 type DryRunOptions = Omit<DryRunRoutingParams, 'amount'>;
@@ -140,10 +137,7 @@ function supposeCommands(context: CommandContext): Command[] {
     examples: ['tillway routes backtest --margin 0.15', 'tillway routes backtest --objective total --limit 1000'],
     options: [
       option('--rules <file>', 'use the rules of this file instead of the saved rules', fileOf),
-      option('--margin <number>', 'profit margin of a paid payment, as a fraction of its amount', (text) =>
-        numberOf('--margin', text, '0.15'),
-      ),
-      choiceOption('--objective <objective>', 'cost to minimize', Object.keys(OBJECTIVES)),
+      ...OBJECTIVE_OPTIONS,
       wholeNumberOption('--limit', 'number of decisions, 1 to 1000; default 200', '200'),
       usualEnvironmentOption(),
     ],
