@@ -41,7 +41,8 @@ export function createBuyer(options: {
   let isOpened = false;
   let hasPaid = false;
   let hasCancelled = false;
-  let pressed: string | undefined;
+  /** Number of the last attempt that the buyer has made at the provider. */
+  let lastAttempt: string | undefined;
 
   async function pay({ totals }: CheckoutPage): Promise<void> {
     const [proposed] = totals.keys();
@@ -88,19 +89,19 @@ export function createBuyer(options: {
   }
 
   return {
-    isDone: () => pressed !== undefined || hasCancelled,
+    isDone: () => lastAttempt !== undefined || hasCancelled,
     async step() {
       if (!isOpened) tell(`opens ${checkoutUrl}`);
       isOpened = true;
       const page = readPage(await (await send(checkoutUrl)).text(), checkoutUrl);
       const { totals, attempt, onward, isStuck } = page;
-      const paysNow = instrument === null ? !hasPaid : !(once && pressed !== undefined);
+      const paysNow = instrument === null ? !hasPaid : !(once && lastAttempt !== undefined);
       if (totals.size > 0 && paysNow) await pay(page);
       else if (attempt !== undefined && (instrument === null || (isStuck && ends === 'payment.failed'))) {
         await cancel(attempt);
-      } else if (onward !== undefined && attempt !== pressed) {
+      } else if (onward !== undefined && attempt !== lastAttempt) {
         await payAtProvider(onward, instrument!);
-        pressed = attempt;
+        lastAttempt = attempt;
       } else if (isStuck && ends !== 'payment.failed') {
         throw new CommandError(1, `the checkout cannot continue: ${page.heading}; see tillway routes`);
       } else return 'waits';
