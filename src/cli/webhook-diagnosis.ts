@@ -64,9 +64,9 @@ export async function diagnose(received: Received): Promise<Diagnosis> {
   const [[scheme, fault] = []] = wrong;
   const right = signed.find((each) => !wrong.has(each));
   const findings = scheme && fault ? [await explain(scheme, fault, right, received, event)] : [];
-  const is = event?.environment;
-  if (!fault && is && environment !== undefined && is !== environment) {
-    const message = `The event is from ${is}, but ${environment} is expected.`;
+  const actual = event?.environment;
+  if (!fault && actual && environment !== undefined && actual !== environment) {
+    const message = `The event is from ${actual}, but ${environment} is expected.`;
     findings.push(proven('other_environment', message, 'Give each environment its own endpoint and secret.'));
   }
   const time = /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY] ?? '')?.[1] ?? headers['webhook-timestamp'];
@@ -141,16 +141,16 @@ async function explain(
   const original = serialized(text);
   if (original === undefined) return likely('body_changed', 'The body is not JSON: it was cut off or decoded.', RAW);
   if (original !== text) return likely('body_rewritten', 'The body is not compact JSON as sent by the service.', RAW);
-  const is = event?.environment;
-  if (is && environment !== undefined && is !== environment) {
-    const other = `The event is from ${is}, but the secret seems to be from ${environment}.`;
-    return likely('other_environment', other, `Verify events of ${is} with the secret of ${is}.`);
+  const actual = event?.environment;
+  if (actual && environment !== undefined && actual !== environment) {
+    const other = `The event is from ${actual}, but the secret seems to be from ${environment}.`;
+    return likely('other_environment', other, `Verify events of ${actual} with the secret of ${actual}.`);
   }
   if (/v1=.*v1=|v1,.* v1,/.test(headers[scheme] ?? '')) {
     const several = 'The delivery is signed with several secrets, as during a rotation, but not with the given secret.';
     return likely('rotated_secret', several, 'Use the secret that the rotation printed; earlier secrets expire.');
   }
-  const message = `The delivery was signed with another secret, or its body was changed.${is ? ` The event is from ${is}: check that the secret is too.` : ''}`;
+  const message = `The delivery was signed with another secret, or its body was changed.${actual ? ` The event is from ${actual}: check that the secret is too.` : ''}`;
   const fix = 'Compare the secret with WEBHOOK_SECRET of the service, or with the secret that tillway listen printed.';
   return likely('wrong_secret', message, fix);
 }
