@@ -22,7 +22,6 @@ export function clockCommand(context: CommandContext): Command {
       'webhooks are retried. Durations have the format 90s, 15m, 24h, 2d or 1h30m, at most 30d. The clock ' +
       'never moves backwards.',
     examples: ['tillway clock advance 24h', 'tillway clock advance 1h30m'],
-    data: 'print JSON, for programs',
     async ask({ testClock }, _options, time: string) {
       await testClock.advance({ seconds: durationOf(time) });
       return testClock.ready();

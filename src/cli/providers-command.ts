@@ -20,7 +20,7 @@ export function providersCommand(context: CommandContext, local: LocalCommands):
   const list = serviceCommand(context, 'list', {
     summary: 'List the providers of a service, and whether they are ready',
     examples: ['tillway providers list'],
-    options: [environmentOption('left out, both')],
+    options: [environmentOption('providers of this environment; default both')],
     ask: ({ providers }, options: ListProvidersParams) => providers.list(options),
     show: ({ data }, paint) => showProviders(data, paint),
   });
