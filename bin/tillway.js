@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node.js reads. The program itself is TypeScript, for Node.js 24 and later: one that is new enough
-// came with its packages, and npm starts a command with whichever is installed.
+// Plain JavaScript, because npm can start this file with an older Node.js. The program is TypeScript, which needs Node.js 24 or
+// newer. The package `node` contains one.
 import { spawn } from 'node:child_process';
 import module, { createRequire } from 'node:module';
 import { join } from 'node:path';
