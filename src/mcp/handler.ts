@@ -55,6 +55,7 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown): Promise<
 
 /** Duration as text, in the largest unit that gives a whole number. */
 function inWords(ms: number): string {
-  if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} hours`;
-  return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} minutes` : `${ms / 1000} seconds`;
+  const inUnit = (count: number, unit: string) => `${count} ${unit}${count === 1 ? '' : 's'}`;
+  if (ms % HOUR_MS === 0) return inUnit(ms / HOUR_MS, 'hour');
+  return ms % MINUTE_MS === 0 ? inUnit(ms / MINUTE_MS, 'minute') : inUnit(ms / 1000, 'second');
 }
