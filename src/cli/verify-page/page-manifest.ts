@@ -53,12 +53,11 @@ export async function observePage(baseUrl: string, fetchPage: FetchPage): Promis
   const page = await fetchPage(url);
   const markup = page.body.toString('utf8');
   const observed: PageManifest = {
-    page: hashOf(generalised(markup)),
+    page: page.status === 200 ? hashOf(generalised(markup)) : `status ${page.status}`,
     assets: {},
     headers: headersOf(page),
     assetHeaders: {},
   };
-  if (page.status !== 200) observed.page = `status ${page.status}`;
   for (const [, , root, path, name, type] of markup.matchAll(ASSET)) {
     const asset = await fetchPage(new URL(`${root}${path!.slice(0, -1)}`, url).href);
     observed.assets[`${name}.${type}`] = asset.status === 200 ? hashOf(asset.body) : `status ${asset.status}`;
