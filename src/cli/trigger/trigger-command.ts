@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
 import { type CommandContext, CommandError, describedCommand, usualEnvironment } from '../command-context.ts';
@@ -47,9 +47,9 @@ export function triggerCommand(context: CommandContext): Command {
         // An existing session already has these values.
         ['amount', 'product', 'customer', 'metadata'],
       ),
-      new Option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
-      new Option('--product <text>', 'product name; default Field guide').default('Field guide'),
-      new Option('--customer <email>', "buyer's email address; default buyer@example.com").default('buyer@example.com'),
+      option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
+      option('--product <text>', 'product name; default Field guide').default('Field guide'),
+      option('--customer <email>', "buyer's email address; default buyer@example.com").default('buyer@example.com'),
       metadataOption(),
       kindOption('payment method of the buyer; default: the one that the checkout preselects'),
     ],
