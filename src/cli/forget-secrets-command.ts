@@ -29,18 +29,18 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
     const on = { context, command, local, action: 'forgetSecrets' };
-    const closed = await onDatabase(on, 'refused', async (store) => {
+    const lost = await onDatabase(on, 'refused', async (store) => {
       const deps = { store, now: () => store.now(), secretBox };
       const found = await findLostSecrets(deps);
       if (yes) await forgetSecrets(deps, found);
       return found;
     });
-    const endpoints = closed.map(({ endpoint: { id, url, environment }, secrets: count, isSilenced }) => {
+    const endpoints = lost.map(({ endpoint: { id, url, environment }, secrets: count, isSilenced }) => {
       return { id, url, environment, secrets: count, isDisabled: isSilenced };
     });
-    const result: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
+    const result: Forgotten = { forgotten: yes && lost.length > 0, endpoints };
     context.tell(command, result, (answer, paint) => inWords(answer, keys, paint));
-    if (closed.length === 0 || yes) return;
+    if (lost.length === 0 || yes) return;
     context.terminal.complain('tillway: Nothing was changed. Add --yes to delete these secrets permanently.\n');
     context.fail();
   });
