@@ -18,7 +18,7 @@ export function operatorsCommand(context: CommandContext, local: LocalCommands):
 function inviteCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('invite <email>', {
     summary: 'Invite an operator, and print the link once',
-    details: `${WORKS_ON_DATABASE} A missing database is created. The link is valid once, for 60 minutes. Once the first operator has joined, the API requires keys, and keys no longer log in to the dashboard.`,
+    details: `${WORKS_ON_DATABASE} A missing database is created, except with --recover. The link is valid once, for 60 minutes. Once the first operator has joined, the API requires keys, and keys no longer log in to the dashboard.`,
     examples: [
       'tillway operators invite ada@example.com --production admin',
       'tillway operators invite ada@example.com --recover',
