@@ -215,4 +215,21 @@ describe('the tasks of an operator', () => {
     assert.equal(await page.locator('tbody tr').count(), 2);
     await page.context().close();
   });
+
+  it('lose no field of a filter when the page becomes current', async () => {
+    const { page } = await handsOn(true);
+    await page.goto(`${home}/payments`);
+    const filled = { amountFrom: '40', from: '2026-03-01' };
+    for (const [name, value] of Object.entries(filled)) await page.fill(`#${name}`, value);
+    await page.selectOption('#status', 'failed');
+    await page.focus('#amountTo');
+    test.clock.advance(MINUTE);
+    await page
+      .locator('.as-of time')
+      .filter({ hasNotText: (await page.textContent('.as-of time'))! })
+      .waitFor();
+    for (const [name, value] of Object.entries(filled)) assert.equal(await page.inputValue(`#${name}`), value);
+    assert.equal(await page.inputValue('#status'), 'failed');
+    await page.context().close();
+  });
 });

@@ -11,7 +11,13 @@ let isFetching = false;
 /** @type {(name: string, element: Element) => boolean} */
 const beforeAttributeUpdated = (name, element) => !(name === 'open' && element instanceof HTMLDetailsElement);
 
-/** Fetches the page again and changes only what differs, so that focus, selection and open details stay. */
+/**
+ * False for a form of filters: it has no news, and a person may be filling it in.
+ * @type {(from: Node) => boolean}
+ */
+const beforeNodeMorphed = (from) => !(from instanceof HTMLFormElement && from.method === 'get');
+
+/** Fetches the page again and changes only what differs, so that focus, selection, open details and a filter being typed stay. */
 async function refresh() {
   const main = document.querySelector('main[data-live]');
   if (!main || document.hidden || isFetching) return;
@@ -22,7 +28,7 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const next = page.querySelector('main[data-live]');
     if (!next) return;
-    Idiomorph.morph(main, next, { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated } });
+    Idiomorph.morph(main, next, { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated, beforeNodeMorphed } });
   } catch {
     // The service is away for a moment, or the browser is offline: the next attempt shows the page again.
   } finally {
