@@ -19,9 +19,11 @@ export const nextDay = (at: Instant, zone: string): Instant =>
 /** Start of a local day, such as `2026-03-01`, or of the day `later` days after it; undefined if `day` is no day. */
 export function startOfLocalDay(day: string, zone: string, later = 0): Instant | undefined {
   if (!/^\d{4}-\d\d-\d\d$/.test(day) || Number.isNaN(Date.parse(day))) return undefined;
-  const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
-  return Temporal.PlainDate.from({ year, month, day: date }).add({ days: later }).toZonedDateTime(zone)
-    .epochMilliseconds;
+  const [year = 0, month = 0, dayOfMonth = 0] = day.split('-').map(Number);
+  const date = Temporal.PlainDate.from({ year, month, day: dayOfMonth });
+  // Both `Date.parse` and Temporal accept 2026-02-30, and take another day for it.
+  if (date.toString() !== day) return undefined;
+  return date.add({ days: later }).toZonedDateTime(zone).epochMilliseconds;
 }
 
 /** A time in a zone as ISO 8601 with its offset: `2026-03-01T13:00:00+01:00`. */

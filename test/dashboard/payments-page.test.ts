@@ -109,6 +109,11 @@ describe('the payments page', () => {
     ]) {
       assert.equal((await page(`sandbox/payments?${query}`)).status, 400, query);
     }
+    for (const day of ['2026-02-30', '2026-06-31', '2027-02-29', '2026-00-10', '2026-13-01']) {
+      const { status, text } = await page(`sandbox/payments?to=${day}`);
+      assert.equal(status, 400, day);
+      assert.ok(text.includes('To day: is no day of the calendar.'), day);
+    }
   });
 
   test('an empty list leads to the same filter in the other environment', async () => {

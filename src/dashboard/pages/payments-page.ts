@@ -26,6 +26,8 @@ interface Field {
   choices?(visit: Visit): readonly Choice[];
   type?: 'date' | 'hidden';
   filter(value: string, zone: string): Record<string, unknown>;
+  /** What an invalid value is not, and an example of a valid one. */
+  fault?: readonly [message: string, advice: string];
 }
 
 const ONLY: readonly Choice[] = [
@@ -34,9 +36,13 @@ const ONLY: readonly Choice[] = [
   ['wrongAmount', 'with a wrong amount'],
 ];
 
+const DAY = { type: 'date', fault: ['is no day of the calendar', 'Choose a day such as 2026-02-28.'] } as const;
+const AMOUNT = { fault: ['is no amount in US dollars', 'Type an amount such as 20 or 20.50.'] } as const;
+const NO_VALUE = ['has no valid value', 'Set the filter again.'] as const;
+
 const FIELDS: Record<string, Field> = {
-  from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },
-  to: { label: 'To day', type: 'date', filter: (day, zone) => ({ until: startOfLocalDay(day, zone, 1) }) },
+  from: { ...DAY, label: 'From day', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },
+  to: { ...DAY, label: 'To day', filter: (day, zone) => ({ until: startOfLocalDay(day, zone, 1) }) },
   status: { label: 'Status', choices: () => choicesOf(PAYMENT_STATUSES), filter: (value) => ({ status: value }) },
   route: {
     label: 'Route',
@@ -49,8 +55,8 @@ const FIELDS: Record<string, Field> = {
     choices: () => choicesOf(FAILURE_CODES),
     filter: (value) => ({ reason: FAILURE_CODES.find((code) => code === value) }),
   },
-  amountFrom: { label: 'Amount from', filter: (value) => ({ amountFrom: centsFromText(value) }) },
-  amountTo: { label: 'Amount to', filter: (value) => ({ amountTo: centsFromText(value) }) },
+  amountFrom: { ...AMOUNT, label: 'Amount from', filter: (value) => ({ amountFrom: centsFromText(value) }) },
+  amountTo: { ...AMOUNT, label: 'Amount to', filter: (value) => ({ amountTo: centsFromText(value) }) },
   only: {
     label: 'Only',
     choices: () => ONLY,
@@ -71,7 +77,8 @@ function filterOf(visit: Visit): OwnFilter {
   for (const [name, value] of activeOf(visit)) {
     Object.assign(filter, FIELDS[name]!.filter(value, visit.deps.reportingZone));
     if (!Object.values(filter).includes(undefined)) continue;
-    throw invalidField(FIELDS[name]!.label, 'invalid_value', 'has no valid value', 'Set the filter again.');
+    const [message, advice] = FIELDS[name]!.fault ?? NO_VALUE;
+    throw invalidField(FIELDS[name]!.label, 'invalid_value', message, advice);
   }
   return filter as unknown as OwnFilter;
 }
