@@ -39,15 +39,20 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/**
- * Link to the page of a rejected form or filter, or to the start. A form in a list, such as the list of operators, is on the list's page,
- * and the filter of an export on the page without `.csv`, because the address of the export alone would download all payments.
- */
-function nextStep(refusal: GatewayError, { method, url, server, routeOptions }: FastifyRequest): [string, string] {
+/** The address of a request, or of the page with its form: a form in a list, such as the list of operators, is on the list's page. */
+export function pageOfRequest({ url, server, routeOptions }: FastifyRequest): string {
   const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
-  const page = hasPage ? url : url.split('/', 4).join('/');
+  return hasPage ? url : url.split('/', 4).join('/');
+}
+
+/**
+ * Link to the page of a rejected form or filter, or to the start. The filter of an export is on the page without `.csv`, because the
+ * address of the export alone would download all payments.
+ */
+function nextStep(refusal: GatewayError, request: FastifyRequest): [string, string] {
+  const page = pageOfRequest(request);
   const login = `/dashboard/login?${new URLSearchParams({ next: page }).toString()}`;
   if (refusal instanceof StepUpRefusal) return [login, 'Confirm that it is you'];
-  const isForm = method !== 'GET' || refusal.code === 'invalid_input';
+  const isForm = request.method !== 'GET' || refusal.code === 'invalid_input';
   return isForm ? [page.split('?')[0]!.replace(/\.csv$/, ''), 'Go back'] : ['/dashboard', 'Go to the dashboard'];
 }

@@ -4,6 +4,7 @@ import { NO_ROLES, hashOfSecret } from '../../src/domain/operator.ts';
 import { changeRoles } from '../../src/operations/access/operators.ts';
 import { revokeApiKey } from '../../src/operations/api-keys.ts';
 import { PASSWORD, cookieOf, formTokenOf, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
+import { createSession } from '../simulator/buyer.ts';
 import { ADMIN, BOOTSTRAP } from '../support/keys.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -195,5 +196,23 @@ describe('a form', () => {
     const { store } = test.service.deps;
     assert.equal((await store.listOperators({ limit: 9 })).items.length, 1);
     for (const each of [cookie, stranger]) assert.equal(await statusOf(test, each), 200);
+  });
+
+  it('of an ended session leads, after the login, to a page that exists', async () => {
+    await using test = await startTestService();
+    const session = `/dashboard/sandbox/payments/${await createSession(test)}`;
+    const { cookie } = await joinPerson(test, LOGIN.email, { sandbox: 'admin', production: 'admin' });
+    test.clock.advance(31 * MINUTE_MS);
+    for (const [path, next] of [
+      [`${session}/resend`, '/dashboard/sandbox/payments'],
+      [`${session}/expire`, `${session}/expire`],
+      ['/dashboard/production/operators/opr_1/roles', '/dashboard/production/operators'],
+    ] as const) {
+      const login = (await visit(test.url + path, { cookie, form: {} })).headers.get('location')!;
+      const form = { ...LOGIN, next: new URL(login, test.url).searchParams.get('next')! };
+      const entered = await visit(`${test.url}/dashboard/login`, { form });
+      assert.equal(entered.headers.get('location'), next);
+      assert.equal(await statusOf(test, cookieOf(entered)!, next), 200);
+    }
   });
 });
