@@ -13,6 +13,8 @@ import { attempt, createSession } from '../simulator/buyer.ts';
 import { queryRows } from '../support/database.ts';
 import { runs } from '../support/for-all.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { joinPerson, visit } from '../support/operators.ts';
+import { startTestService } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
 const MINUTE = 60_000;
@@ -268,6 +270,17 @@ describe('the export of payments', () => {
       else assert.equal(linesOf(first).at(-1)!.customer_email, role === 'viewer' ? 'b•••@•••' : 'buyer@shop.example');
     }
   });
+});
+
+test('the export is offered to the roles that have it', async () => {
+  await using own = await startTestService();
+  await attempt(own, await createSession(own), 'card', 'paid');
+  for (const role of ROLES) {
+    const { cookie } = await joinPerson(own, `${role}@example.com`, { sandbox: role });
+    const text = await (await visit(`${own.url}/dashboard/sandbox/payments`, { cookie })).text();
+    assert.equal(linked(text).length, 1);
+    assert.equal(text.includes('payments.csv'), role !== 'support', role);
+  }
 });
 
 describe('the search page', () => {

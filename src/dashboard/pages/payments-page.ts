@@ -5,6 +5,7 @@ import { invalidField } from '../../domain/gateway-error.ts';
 import { isId, timeOfId } from '../../domain/id.ts';
 import { startOfLocalDay } from '../../domain/reporting-time.ts';
 import { centsFromText, formatUsd } from '../../domain/money.ts';
+import { can } from '../../domain/permission.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
 import { withAudit } from '../../operations/access/audit.ts';
@@ -142,11 +143,14 @@ function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<Sol
   const link = (text: string, more?: Record<string, string>) =>
     html`<a class="small-button" href="${addressOf(visit, visit.path('payments'), more)}">${text}</a>`;
   const startingAfter = searchedTo ?? items.at(-1)!.id;
+  const csv = html`<a class="small-button" href="${addressOf(visit, visit.path('payments.csv'))}" download
+    >Export all as CSV</a
+  >`;
   return html`${items.length > 0 && table(`Times in ${zone}`, columnsOf(visit), items)}
     ${searchedTo && html`<p>Searched back to ${zonedTime(timeOfId(searchedTo), zone)}.</p>`}
     <p class="actions">
       ${!isFirst && link('Newest')} ${hasMore && link(searchedTo ? 'Continue' : 'Older', { startingAfter })}
-      <a class="small-button" href="${addressOf(visit, visit.path('payments.csv'))}" download>Export all as CSV</a>
+      ${can(visit.visitor.principal, 'payments.export') && csv}
     </p>`;
 }
 
