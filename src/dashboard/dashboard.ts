@@ -122,9 +122,14 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
     };
 }
 
-/** Throws `fault`, with the page of the form if it can be corrected there. A reused idempotency key needs a new form. */
+/** Throws `fault`, with the page of the form if it can be corrected there. A form with a reused idempotency key needs to be opened again. */
 async function refuseForm(visit: Visit, form: FormPage | undefined, fault: unknown): Promise<never> {
-  if (!form || !(fault instanceof GatewayError) || fault.code === 'idempotency_conflict') throw fault;
+  if (!form || !(fault instanceof GatewayError)) throw fault;
+  if (fault.code === 'idempotency_conflict') {
+    throw new GatewayError(fault.code, 'This form was sent before, with other values. Nothing was changed this time.', {
+      suggestion: 'Check what the form did the first time; then open it again.',
+    });
+  }
   throw new FormRefusal(fault, renderVisit(visit, await form(Object.assign(visit, { fault }))));
 }
 

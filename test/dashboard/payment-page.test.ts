@@ -284,7 +284,9 @@ describe('actions on the payment page', () => {
 
     const reused = await submit(url, { ...fields, amount: '11.00' });
     assert.equal(reused.status, 422);
-    assert.ok((await reused.text()).includes(`href="${new URL(url).pathname}">Go back`));
+    const answer = await reused.text();
+    assert.ok(answer.includes(`href="${new URL(url).pathname}">Go back`));
+    assert.doesNotMatch(answer, /idempotencyKey/);
     assert.notEqual(hiddenFields(await textAt(url))['key'], hiddenFields(page)['key']);
   });
 
