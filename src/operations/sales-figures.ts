@@ -11,16 +11,17 @@ export interface Outcomes {
 /** Fewest days from which a usual range is made. */
 const LEAST_DAYS = 7;
 
-/** Number and amount in cents of the sales of a kind, or of the sales that are counted. */
+/** Number of the sales of a kind or that are counted, in cents their amount, and `total`, which also has the fees of the buyers. */
 export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: SalesSum) => boolean)) {
   const isCounted = typeof counted === 'string' ? ({ kind }: SalesSum) => kind === counted : counted;
-  const total = { count: 0, amount: 0 };
+  const sums = { count: 0, amount: 0, total: 0 };
   for (const sale of sales) {
     if (!isCounted(sale)) continue;
-    total.count += sale.count;
-    total.amount += sale.amount;
+    sums.count += sale.count;
+    sums.amount += sale.amount;
+    sums.total += sale.amount + sale.buyerFee;
   }
-  return total;
+  return sums;
 }
 
 /** The merchant's share of the paid amounts, less the merchant's share of the refunds and the reversed money. */

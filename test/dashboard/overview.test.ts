@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
-import { centsFromText } from '../../src/domain/money.ts';
+import { centsFromText, formatUsd } from '../../src/domain/money.ts';
 import { machinePrincipal } from '../../src/domain/principal.ts';
 import { quarterHourOf } from '../../src/operations/count-sales.ts';
 import { QUARTER_HOUR_MS } from '../../src/store/tables/sales-rows.ts';
@@ -9,8 +9,9 @@ import { readOverview } from '../../src/operations/read-overview.ts';
 import { readNewestSales, readSales } from '../../src/operations/sales-report.ts';
 import { DAY } from '../fixtures/checkout-records.ts';
 import { anEndpoint } from '../fixtures/store-records.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
-import { gatewayOf } from '../support/gateway.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 
 const EVIL = `<img src=x onerror=alert(1)>`;
@@ -84,6 +85,24 @@ test('the figures and the numbers equal the sums, and untrusted names are text',
     amounts.reduce((sum, amount) => sum + amount, 0),
     paid,
   );
+});
+
+test('a payment with a fee of the buyer is paid and refunded with the same amount', async () => {
+  await using on = await startTestService();
+  const id = await createSession(on);
+  await attempt(on, id, 'wallet', 'paid');
+  await on.pass(0);
+  const [payment] = await paymentsOf(on, id);
+  assert.ok(payment!.fees.buyerFee > 0);
+  await gatewayOf(on).post(`payments/${payment!.id}/refunds`, {});
+  await on.pass(0);
+  const { text } = await pageOf(on);
+  const total = formatUsd(payment!.fees.total).replace('$', '\\$');
+  for (const name of ['Paid', 'Refunded']) {
+    assert.match(text, new RegExp(`<dt>${name}</dt>\\s*<dd class="figure">${total}<`));
+  }
+  assert.match(text, /<dt>Net<\/dt>\s*<dd class="figure">\$0\.00</);
+  assert.match(text, new RegExp(`data-label="Paid"><span>${total}<`));
 });
 
 test('a range that does not exist is refused', async () => {

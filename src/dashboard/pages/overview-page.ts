@@ -112,7 +112,7 @@ function renderFigures({ sales, before, view: { showsMoney } }: Period): Html {
   const sum =
     (kind: string): Figure =>
     (of) =>
-      totalOf(of, kind)[showsMoney ? 'amount' : 'count'];
+      totalOf(of, kind)[showsMoney ? 'total' : 'count'];
   const success: Figure = (of) => shareOfPaid(outcomesOf(of));
   const figure = (name: string, valueOf: Figure, write: (value: number) => string) => {
     const [now, then] = [sales, before].map(valueOf).map((value) => (value === null ? 'none' : write(value)));

@@ -44,7 +44,7 @@ export function paidPlot(steps: Steps, view: PlotView): Plot {
   const totals = steps.map(({ sales, before }) => [totalOf(sales, 'paid'), totalOf(before, 'paid')] as const);
   // Corrections can make a sum negative. Amounts are drawn in dollars.
   const heights = totals.map((pair) =>
-    pair.map(({ count, amount }) => Math.max(0, showsMoney ? amount / 100 : count)),
+    pair.map(({ count, total }) => Math.max(0, showsMoney ? total / 100 : count)),
   ) as [number, number][];
   const text = (value: number) => (showsMoney ? '$' : '') + shortCount(value);
   const { x, y, at, drawing } = timeAxes(steps, [0, Math.max(1, ...heights.flat())], text, view);
@@ -68,8 +68,8 @@ export function paidPlot(steps: Steps, view: PlotView): Plot {
       cell('time', 'Time', steps[index]!.time),
       cell('count', 'Payments', now.count),
       cell('count', 'Payments before', then.count),
-      cell('money', 'Paid', now.amount),
-      cell('money', 'Paid before', then.amount),
+      cell('money', 'Paid', now.total),
+      cell('money', 'Paid before', then.total),
     ]),
   };
 }
