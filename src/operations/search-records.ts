@@ -9,7 +9,7 @@ import type { PageResult } from '../store/list-page.ts';
 import { assertCan } from './access/caller.ts';
 import type { Deps, Pace } from './deps.ts';
 
-/** Result of a search: at most 5 checkouts, the newest first, or the id of a customer who has several checkouts or none. */
+/** Result of a search: at most 5 checkouts, the newest first, or the id of a customer who has several checkouts and a payment. */
 export interface SearchHits {
   /** Checkouts, to which payments, invoices, refunds, events, deliveries and discrepancies lead. */
   sessions: PageResult<Session>;
@@ -34,9 +34,13 @@ export async function searchRecords(deps: SearchDeps, environment: Environment, 
   if (isId(text, 'cus') || text.includes('@')) {
     const found = isId(text, 'cus') ? store.customer(text) : store.customerByEmail(environment, text);
     const customer = (await found)?.id;
-    const sessions = customer && (await store.listSessions({ environment, customer }, { limit: 1 }));
-    if (!sessions || sessions.hasMore) return { sessions: { items: [], hasMore: false }, customerId: customer };
-    return { sessions, customerId: undefined };
+    const none = { items: [], hasMore: false };
+    if (customer === undefined) return { sessions: none, customerId: undefined };
+    const sessions = await store.listSessions({ environment, customer }, { limit: SHOWN });
+    // The list of payments lacks the checkouts that the buyer has not started to pay.
+    const { items } = await store.listPayments({ environment, customerId: customer }, { limit: 1 });
+    const isList = sessions.items.length > 1 && items.length > 0;
+    return isList ? { sessions: none, customerId: customer } : { sessions, customerId: undefined };
   }
   const ids = text === '' ? [] : await findIds(deps, environment, text);
   const found = await Promise.all(ids.map((id) => store.session(id)));

@@ -294,6 +294,15 @@ describe('the search page', () => {
     assert.match(location!, /^\/dashboard\/sandbox\/payments\?customer=cus_\w+$/);
   });
 
+  test('the address of a buyer who has started no payment leads to the checkouts', async () => {
+    const ids = [];
+    for (let index = 0; index < 2; index++) ids.push(await createSession(on, { customer: 'idle@shop.example' }));
+    const found = await page('sandbox/search?q=idle@shop.example');
+    assert.deepEqual(linked(found.text), ids.toReversed());
+    await attempt(on, ids[0]!, 'card', 'declined');
+    assert.match((await page('sandbox/search?q=idle@shop.example')).location!, /customer=cus_\w+$/);
+  });
+
   test('several hits are a table, and no hit leads to the other environment', async () => {
     const { text } = await page('sandbox/search?q=%243');
     assert.equal(linked(text).length, 5);
