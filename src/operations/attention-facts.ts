@@ -38,6 +38,7 @@ export async function readAttentionFacts(
   return {
     environment,
     now,
+    zone: deps.reportingZone,
     ledgerCents,
     /** Routes with a connected provider that the catalogue does not disable. */
     routes: ranked.filter(

@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/records.ts';
+import { localTime } from '../domain/reporting-time.ts';
 import { shareOfPaid } from './sales-figures.ts';
 import { wilsonInterval } from '../domain/statistics.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
@@ -16,6 +17,7 @@ export interface AttentionItem {
 }
 
 const HOUR_MS = 60 * 60_000;
+const UNSETTLED_MS = 5 * 24 * HOUR_MS;
 const LEAST_ATTEMPTS = 20;
 /** 99th percentile of the normal distribution: by chance, one hour of a hundred has fewer successes. */
 const UNLIKELY = 2.326348;
@@ -33,11 +35,12 @@ const RECORDS = [
 
 /** Everything that needs attention, worst first. */
 export function needsAttention(facts: AttentionFacts): AttentionItem[] {
-  const { environment, ledgerCents, unsolved } = facts;
+  const { environment, ledgerCents, unsolved, now, zone } = facts;
+  const unsettledUntil = localTime(now - UNSETTLED_MS, zone).slice(0, 'YYYY-MM-DD'.length);
   const here = (command: string) => ({ command: `tillway ${command} --environment ${environment}` });
   const solutions: { [Name in keyof typeof unsolved]?: AttentionItem['solve'] } = {
     overdueDeliveries: here('deliveries list --status pending'),
-    unsettled: { page: 'payments?only=unsettled', name: 'See these payments' },
+    unsettled: { page: `payments?to=${unsettledUntil}&only=unsettled`, name: 'See these payments' },
   };
   return [
     only(ledgerCents !== 0, `The ledger does not sum to 0, but to ${ledgerCents} cents.`, null, {

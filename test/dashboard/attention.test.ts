@@ -174,7 +174,7 @@ const CAUSES: Cause[] = [
   {
     name: 'a payment that is paid and unsettled for long',
     text: /more than 5 days ago that are in no payout: 1\./,
-    solve: /^payments\?only=unsettled$/,
+    solve: new RegExp(`^payments\\?to=${new Date(NOW - 5 * DAY).toISOString().slice(0, 10)}&only=unsettled$`),
     since: NOW - 6 * DAY,
     plant: async (on) => {
       const records = checkoutRecords(2);
