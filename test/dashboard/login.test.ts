@@ -194,6 +194,30 @@ describe('an invitation', () => {
     assert.deepEqual(await add(), { status: 403, secret: '' });
   });
 
+  it('shows a refused form again with the same authenticator app, and is not used up', async () => {
+    await using test = await startTestService({ variables: VARIABLES });
+    const { secret } = await invitePerson(test, EMAIL, BOTH);
+    const send = (form: object) => visit(`${test.url}/dashboard/join`, { form: { secret, ...form } });
+    const first = await (await send({})).text();
+    const [, app = ''] = /<code>(\w{32})<\/code>/.exec(first) ?? [];
+    const sealedOf = (page: string) => /name="totp"\s+value="([^"]+)"/.exec(page)?.[1];
+    const code = generateSync({ secret: app, epoch: test.clock.now() / 1000 });
+    const mistyped = code === '123456' ? '123457' : '123456';
+    const form = { password: PASSWORD, totp: sealedOf(first)!, code: mistyped };
+    for (const [fault, status] of [
+      [{ code: mistyped }, 403],
+      [{ code, password: 'short' }, 400],
+    ] as const) {
+      const refused = await send({ ...form, ...fault });
+      const page = await refused.text();
+      assert.equal(refused.status, status);
+      assert.match(page, /role="alert"/);
+      assert.ok(page.includes(app) && !page.includes('short'));
+      form.totp = sealedOf(page)!;
+    }
+    assert.equal((await send({ ...form, code })).status, 303);
+  });
+
   it('recovers an operator: no factor and no session is left', async () => {
     await using test = await startTestService();
     const deps = loginDepsOf(test);

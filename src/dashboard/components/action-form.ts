@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { words } from './figures.ts';
 import type { DashboardPage, Visit } from '../visit.ts';
@@ -30,19 +31,21 @@ type Confirmation = Record<'text' | 'fields' | 'buttons', HtmlValue> & Record<'t
 export function confirmationPage({ formToken, here, fault }: Visit, page: Confirmation): DashboardPage {
   const main = html`<div class="confirmation">
     <div class="lead">${page.text}</div>
-    ${
-      fault &&
-      html`<div class="panel bad" role="alert">
-        <p>${fault.message}</p>
-        <p>${fault.details.suggestion}</p>
-      </div>`
-    }
+    ${fault && renderFault(fault)}
     <form method="post" action="${here}">
       ${formToken} ${page.fields}
       <div class="actions">${page.buttons} <a href="${page.back}">Cancel</a></div>
     </form>
   </div>`;
   return { title: page.title, main };
+}
+
+/** Why a form was refused, above the form that is shown again. */
+export function renderFault({ message, details }: GatewayError): Html {
+  return html`<div class="panel bad" role="alert">
+    <p>${message}</p>
+    <p>${details.suggestion}</p>
+  </div>`;
 }
 
 /** The fields of a form that are not blank, for a schema of the API. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { qrCode } from '../../checkout/qr-code.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Operator } from '../../domain/operator.ts';
 import { type Html, html } from '../../html/html.ts';
 import { formOf, seeOther, sendPage } from '../../html/html-page.ts';
@@ -8,6 +9,8 @@ import { joinService, logOut, loginByFactor, loginByKey } from '../../operations
 import { operatorOfInvite } from '../../operations/access/operators.ts';
 import { newPasskeyOptions, passkeyOptions } from '../../operations/access/passkeys.ts';
 import { newTotpOffer } from '../../operations/access/second-factor.ts';
+import { renderFault } from '../components/action-form.ts';
+import { FormRefusal } from '../error-page.ts';
 import { renderPlain } from '../shell.ts';
 import type { DashboardSettings } from '../visit.ts';
 import { inputField, passkeyForm, passkeyScripts } from './passkey-form.ts';
@@ -120,12 +123,18 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
     const secret = form.get('secret')?.trim() ?? '';
     const operator = await operatorOfInvite(access, secret);
     const next = ownPath(form.get('next'));
-    if (!form.has('credential') && !form.has('password')) {
+    const render = (fault?: GatewayError) => {
       const main = html`<p>You join as <strong>${operator.email}</strong>.</p>
-        ${newFactorForms(parts, request, operator, { secret, next })}`;
-      return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
-    }
-    setToken(settings, reply, await joinService(access, secret, factorOf(form), await fromOf(parts, request)));
+        ${fault && renderFault(fault)} ${newFactorForms(parts, request, operator, { secret, next })}`;
+      return renderPlain({ title: 'Join', main }, passkeyScripts);
+    };
+    if (!form.has('credential') && !form.has('password')) return sendPage(reply, 200, render());
+    const from = await fromOf(parts, request);
+    const token = await joinService(access, secret, factorOf(form), from).catch((fault: unknown) => {
+      // Without this page, a person who adds a factor would need another code of an invitation.
+      throw fault instanceof GatewayError ? new FormRefusal(fault, render(fault)) : fault;
+    });
+    setToken(settings, reply, token);
     return seeOther(reply, next);
   });
 }
@@ -139,11 +148,14 @@ export function newFactorForms(
 ): Html {
   const kept = html`<input type="hidden" name="secret" value="${secret}" />
     <input type="hidden" name="next" value="${next}" />`;
-  const offer = newTotpOffer(access, operator);
+  const form = formOf(request);
+  // A form that was refused keeps the secret that the person has added to the app.
+  const isRepeated = (form.get('code') ?? '') !== '';
+  const offer = newTotpOffer(access, operator, isRepeated ? form.get('totp') : null);
   const app =
     offer &&
     html`<input type="hidden" name="totp" value="${offer.sealed}" />
-      <details ${isExposed && html`open`}>
+      <details ${(isExposed || isRepeated) && html`open`}>
         <summary>Authenticator app ${isExposed ? '(required)' : '(optional on this machine)'}</summary>
         ${qrCode(offer.uri, 'QR code for the authenticator app')}
         <p>Or type this secret: <code>${offer.secret}</code></p>

@@ -13,10 +13,15 @@ const TOLERANCE_SECONDS = 30;
 
 const base32 = new ScureBase32Plugin();
 
-/** A new secret for an authenticator app, with the address for its QR code. `sealed` is the form in which the page sends it back: stored nowhere. Undefined without a key to encrypt with. */
-export function newTotpOffer({ webhooks, merchantName, randomBytes }: CodeDeps, { id, email }: Operator) {
+/**
+ * A secret for an authenticator app, with the address for its QR code: the one that the page sent back as `kept`, or a new one. `sealed`
+ * is the form in which the page sends it back: stored nowhere. Undefined without a key to encrypt with.
+ */
+export function newTotpOffer(deps: CodeDeps, { id, email }: Operator, kept: string | null = null) {
+  const { webhooks, merchantName, randomBytes } = deps;
   if (!webhooks.secretBox.canSeal()) return undefined;
-  const secret = base32.encode(Uint8Array.from(randomBytes(SECRET_BYTES)));
+  const known = kept === null ? undefined : webhooks.secretBox.unseal(kept, contextOf(id));
+  const secret = known ?? base32.encode(Uint8Array.from(randomBytes(SECRET_BYTES)));
   const uri = generateURI({ issuer: `${merchantName} (Tillway)`, label: email, secret });
   return { secret, uri, sealed: webhooks.secretBox.seal(secret, contextOf(id)) };
 }
