@@ -39,11 +39,16 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/** The address of a request, or of the page with its form: a form in a list, such as the list of operators, is on the list's page. */
+/** The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. */
 export function pageOfRequest({ url, server, routeOptions }: FastifyRequest): string {
-  const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
-  return hasPage ? url : url.split('/', 4).join('/');
+  let [page, pattern] = [url, routeOptions.url ?? ''];
+  while (pattern !== '' && !server.hasRoute({ method: 'GET', url: pattern })) {
+    [page, pattern] = [parentOf(page.split('?')[0]!), parentOf(pattern)];
+  }
+  return page;
 }
+
+const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));
 
 /**
  * Link to the page of a rejected form or filter, or to the start. The filter of an export is on the page without `.csv`, because the

@@ -204,7 +204,7 @@ describe('a form', () => {
     const { cookie } = await joinPerson(test, LOGIN.email, { sandbox: 'admin', production: 'admin' });
     test.clock.advance(31 * MINUTE_MS);
     for (const [path, next] of [
-      [`${session}/resend`, '/dashboard/sandbox/payments'],
+      [`${session}/resend`, session],
       [`${session}/expire`, `${session}/expire`],
       ['/dashboard/production/operators/opr_1/roles', '/dashboard/production/operators'],
     ] as const) {
