@@ -303,6 +303,23 @@ describe('actions on the payment page', () => {
     assert.equal((await send(hiddenFields(await textAt(url)))).status, 303);
   });
 
+  it('names the second payment of a checkout, so that nobody refunds the first one instead', async () => {
+    // The simulator fails the automatic refund of this amount.
+    const id = await createSession(service, { amount: 40.02 });
+    await attempt(service, id, 'card', 'late_success');
+    await service.pass(0);
+    await attempt(service, id, 'wallet', 'paid');
+    await service.pass(31_000);
+    const { payments: both } = (await service.service.deps.store.checkout(id))!;
+    const page = await textAt(payments(id));
+    for (const { id: paymentId, surplus } of both) {
+      assert.ok(page.includes(`/${paymentId}/refund">${surplus ? 'Refund the second payment' : 'Refund'}<`));
+      const form = textOf(await textAt(payments(`${paymentId}/refund`)));
+      assert.equal(form.includes('This is a second payment'), surplus);
+    }
+    assert.deepEqual([both.length, both.filter(({ surplus }) => surplus).length], [2, 1]);
+  });
+
   it('a decision about a discrepancy is rejected after more money than the form says has arrived', async () => {
     const { deps } = service.service;
     const id = await createSession(service);

@@ -95,7 +95,10 @@ function renderActions(visit: Visit, { session, payments, customers }: Timeline)
   const page = `payments/${session.id}`;
   const url = checkoutUrl(visit.deps.urls, session.id);
   return html`<div class="actions">
-    ${payments.filter(isRefundable).map(({ id }) => linkTo(visit, `payments/${id}/refund`, 'Refund', 'refund.create'))}
+    ${payments.filter(isRefundable).map(({ id, surplus }) => {
+      const name = surplus ? 'Refund the second payment' : 'Refund';
+      return linkTo(visit, `payments/${id}/refund`, name, 'refund.create');
+    })}
     ${session.status === 'routed' && linkTo(visit, `${page}/expire`, 'Expire', 'session.expire')}
     ${isBuyer('active') && linkTo(visit, `${page}/block`, 'Block the buyer', 'customer.block')}
     ${isBuyer('blocked') && linkTo(visit, `${page}/unblock`, 'Unblock the buyer', 'customer.block')}

@@ -55,7 +55,8 @@ async function refundForm(visit: Visit): Promise<DashboardPage> {
   return confirmationPage(visit, {
     title: 'Refund',
     text: html`${formatUsd(left.total)} of ${money} can be refunded to <bdi>${customerEmail}</bdi>.
-      ${formatUsd(Math.max(0, left.merchant))} of it is the merchant's share.`,
+      ${formatUsd(Math.max(0, left.merchant))} of it is the merchant's share.
+      ${payment.surplus && 'This is a second payment of a checkout that another payment has paid.'}`,
     fields: html`<input type="hidden" name="key" value="${key}" />
       <input type="hidden" name="left" value="${left.total}" /> ${field('amount', 'Amount in US dollars', amount)}
       ${field('reason', 'Reason', reason)}`,
