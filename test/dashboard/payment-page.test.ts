@@ -23,6 +23,7 @@ import { reportPayment } from '../fixtures/provider-reports.ts';
 import { anAttemptOf, anEndpoint, write } from '../fixtures/store-records.ts';
 import { attempt, createSession, startAt, submit } from '../simulator/buyer.ts';
 import { createServiceDatabase, openTestStore, queryRows, runSql } from '../support/database.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import { createTestClock, startTestService } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
@@ -338,6 +339,19 @@ describe('actions on the payment page', () => {
     const current = await textAt(url);
     assert.match(current, /Refund \$30\.00 to the buyer/);
     assert.equal((await submit(url, { ...hiddenFields(current), action: 'refund' })).status, 303);
+  });
+
+  it('a decision about an erased buyer has no field for a note, which is not stored', async () => {
+    const { deps } = service.service;
+    const { id, paymentId } = await paidSession({ customer: 'erased@example.com' });
+    await reportPayment(deps, { sessionId: id, paymentId, status: 'paid', amount: 4999, currency: 'EUR' });
+    const { session, discrepancies } = (await deps.store.checkout(id))!;
+    const url = `${service.url}/dashboard/sandbox/discrepancies/${discrepancies[0]!.id}`;
+    assert.match(await textAt(url), /Note \(required\)/);
+    await gatewayOf(service).post(`customers/${session.customerId}/erase`, { confirm: session.customerId });
+    const form = await textAt(url);
+    assert.doesNotMatch(form, /name="note"/);
+    assert.equal((await submit(url, { ...hiddenFields(form), action: 'accept' })).status, 303);
   });
 
   it('a rejected refund form changes nothing, and is shown again with the error and its fields', async () => {

@@ -5,6 +5,7 @@ import { type DiscrepancyAction, actionsOf, heldAmount, isBookable } from '../..
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { formatUsd, usd } from '../../domain/money.ts';
 import type { Permission } from '../../domain/permission.ts';
+import { isErased } from '../../domain/personal-data.ts';
 import type { Discrepancy, Payment, Session } from '../../domain/records.ts';
 import { leftOf } from '../../domain/refund-record.ts';
 import { type Html, html } from '../../html/html.ts';
@@ -111,7 +112,7 @@ async function discrepancyForm(visit: Visit) {
       <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MODES[session.environment].money}.</p>
       ${choices.map(({ name, books }) => html`<p><strong>${name}</strong> books ${books}</p>`)}`,
     fields: html`<input type="hidden" name="version" value="${discrepancy.version}" />
-      ${field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note)}`,
+      ${!isErased(session) && field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note)}`,
     buttons: choices.map(
       ({ action, name }) =>
         html`<button class="button" name="action" value="${action}" id="${action}">${name}</button>`,
