@@ -232,4 +232,15 @@ describe('the tasks of an operator', () => {
     assert.equal(await page.inputValue('#status'), 'failed');
     await page.context().close();
   });
+
+  it('lead to the login when the session ends, instead of a page that is no longer current', async () => {
+    const { page } = await handsOn(true);
+    const bob = await joinPerson(test, 'bob@example.com', { sandbox: 'viewer' });
+    const value = bob.cookie.replace('tillway=', '');
+    await page.context().addCookies([{ name: 'tillway', value, url: home }]);
+    await page.goto(home);
+    await write(store, { type: 'operator_sessions_ended', operatorId: bob.operator.id, at: test.clock.now() });
+    await page.waitForURL('**/dashboard/login?next=*', { timeout: 20_000 });
+    await page.context().close();
+  });
 });

@@ -24,6 +24,8 @@ async function refresh() {
   isFetching = true;
   try {
     const answer = await fetch(location.href, { redirect: 'manual' });
+    // The session has ended: without the login, the page would look current for ever.
+    if (answer.type === 'opaqueredirect') location.reload();
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const next = page.querySelector('main[data-live]');
