@@ -237,7 +237,7 @@ const PAGES: Record<string, State[]> = {
   'POST /dashboard/login': [
     state(
       'login, rejected',
-      'Not allowed',
+      'The login was not accepted',
       post('/dashboard/login', { email: FIELD, password: FIELD }, '/dashboard/login'),
       'nobody',
     ),

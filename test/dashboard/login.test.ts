@@ -77,6 +77,18 @@ describe('the login', () => {
     }
   });
 
+  it('keeps the wanted page and the address after a wrong password', async () => {
+    await using test = await startTestService();
+    await joinPerson(test, EMAIL, BOTH);
+    const next = '/dashboard/sandbox/payments?status=failed';
+    const refused = await tryLogin(test, { email: EMAIL, password: 'mistyped', next });
+    assert.equal(refused.status, 403);
+    const page = await refused.text();
+    assert.match(page, /role="alert"/);
+    assert.ok(page.includes(`name="next" value="${next}"`) && page.includes(`value="${EMAIL}"`));
+    assert.ok(!page.includes('mistyped'));
+  });
+
   it('refuses answers about passkeys that are none', async () => {
     await using test = await startTestService();
     for (const credential of ['', 'null', '{}', '{"id":{}}', '{"id":"x"}', '[1]']) {

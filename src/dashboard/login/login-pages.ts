@@ -35,13 +35,20 @@ export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
   scope.post('/dashboard/login', async (request, reply) => {
     const form = formOf(request);
     const key = form.get('key')?.trim();
+    const next = ownPath(form.get('next'));
     const from = await fromOf(parts, request);
-    const token =
+    const entered =
       key === undefined
-        ? await loginByFactor(access, form.get('email') ?? '', factorOf(form), from)
-        : await loginByKey(access, key, from);
+        ? loginByFactor(access, form.get('email') ?? '', factorOf(form), from)
+        : loginByKey(access, key, from);
+    const token = await entered.catch(async (fault: unknown) => {
+      // The form keeps the page to which the person wanted to go.
+      throw fault instanceof GatewayError
+        ? new FormRefusal(fault, await renderLogin(parts, request, next, fault))
+        : fault;
+    });
     setToken(settings, reply, token);
-    return seeOther(reply, ownPath(form.get('next')));
+    return seeOther(reply, next);
   });
   scope.post('/dashboard/logout', async (request, reply) => {
     const login = await visitors.login(request);
@@ -82,16 +89,23 @@ function ownPath(next: string | null): string {
   return isOwn ? url.pathname + url.search : '/dashboard';
 }
 
-async function renderLogin(parts: LoginParts, request: FastifyRequest, next: string): Promise<Html> {
+async function renderLogin(
+  parts: LoginParts,
+  request: FastifyRequest,
+  next: string,
+  fault?: GatewayError,
+): Promise<Html> {
   const { settings, access, visitors } = parts;
   const operator = (await visitors.login(request))?.principals.find(({ kind }) => kind === 'operator');
   const kept = html`<input type="hidden" name="next" value="${next}" />`;
   const { isExposed } = settings;
-  const main = html`${operator && html`<p>This needs your passkey or password again. <a href="/dashboard">Cancel</a></p>`}
+  const email = formOf(request).get('email') ?? operator?.name;
+  const main = html`${fault && renderFault(fault)}
+    ${operator && html`<p>This needs your passkey or password again. <a href="/dashboard">Cancel</a></p>`}
     ${passkeyForm(request, '/dashboard/login', kept, 'Log in with a passkey')}
     <h2>With a password</h2>
     <form method="post" action="/dashboard/login" class="stack">
-      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.name })}
+      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: email })}
       ${inputField('Password', 'password', 'password', 'current-password')}
       ${inputField('Code of the authenticator app, if you have one', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
       <button class="button">Log in</button>
