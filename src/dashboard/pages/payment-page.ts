@@ -90,10 +90,15 @@ function renderFacts({ session, payments, customers, isMasked }: Timeline, leadi
   </section>`;
 }
 
-function renderActions(visit: Visit, { session, payments, customers }: Timeline): Html {
+function renderActions(visit: Visit, { session, payments, customers, isMasked }: Timeline): Html {
   const isBuyer = (wanted: CustomerStatus) => customers.some(({ status }) => status === wanted);
   const page = `payments/${session.id}`;
   const url = checkoutUrl(visit.deps.urls, session.id);
+  // The checkout page shows the address of the buyer.
+  const checkout =
+    !isMasked &&
+    html`<a class="small-button" id="checkout-page" href="${url}">Checkout page</a>
+      <button class="copy" type="button" id="copy-link" data-copy="${url}">Copy its link</button>`;
   return html`<div class="actions">
     ${payments.filter(isRefundable).map(({ id, surplus }) => {
       const name = surplus ? 'Refund the second payment' : 'Refund';
@@ -101,9 +106,7 @@ function renderActions(visit: Visit, { session, payments, customers }: Timeline)
     })}
     ${session.status === 'routed' && linkTo(visit, `${page}/expire`, 'Expire', 'session.expire')}
     ${isBuyer('active') && linkTo(visit, `${page}/block`, 'Block the buyer', 'customer.block')}
-    ${isBuyer('blocked') && linkTo(visit, `${page}/unblock`, 'Unblock the buyer', 'customer.block')}
-    <a class="small-button" id="checkout-page" href="${url}">Checkout page</a>
-    <button class="copy" type="button" id="copy-link" data-copy="${url}">Copy its link</button>
+    ${isBuyer('blocked') && linkTo(visit, `${page}/unblock`, 'Unblock the buyer', 'customer.block')} ${checkout}
   </div>`;
 }
 
