@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { type Plot, type PlotView, renderPlot } from '../../src/dashboard/plots/plot-frame.ts';
 import { reasonsPlot, routesPlot, stagesPlot } from '../../src/dashboard/plots/row-plots.ts';
 import { paidPlot, successPlot } from '../../src/dashboard/plots/time-plots.ts';
+import { wilsonInterval } from '../../src/domain/statistics.ts';
 import { netOf, usualRange } from '../../src/operations/sales-figures.ts';
 import type { SalesSum } from '../../src/store/tables/sales-table.ts';
 import { html } from '../../src/html/html.ts';
@@ -181,6 +182,11 @@ describe('plots', () => {
       ],
     ]);
     assert.deepEqual(columnOf(successPlot(steps, null, VIEW), 'Success'), [0.5]);
+  });
+
+  it('show the interval of a step whose attempts all failed, and none of a step without attempts', () => {
+    const plot = successPlot(stepsOf([[sale({ kind: 'failed/route/timed_out' })], []]), null, VIEW);
+    assert.deepEqual(columnOf(plot, 'At most'), [wilsonInterval(0, 1).high, null]);
   });
 
   it('name a route whose success is below that of the period before', () => {

@@ -114,13 +114,13 @@ export function successPlot(steps: Steps, usual: ShareInterval | null, view: Plo
       keyEntry(LEFT, 'band', 'Success, 95 %'),
       usual && keyEntry(LEFT + 160, 'usual', `Usual: ${range}`),
     ],
-    numbers: points.map((point) => [
-      cell('time', 'Time', point.time),
-      cell('count', 'Paid', point.paid),
-      cell('count', 'Failed', point.failed),
-      cell('share', 'Success', point.share),
-      cell('share', 'At least', point.share && point.low),
-      cell('share', 'At most', point.share && point.high),
+    numbers: points.map(({ time, paid, failed, share, low, high }) => [
+      cell('time', 'Time', time),
+      cell('count', 'Paid', paid),
+      cell('count', 'Failed', failed),
+      cell('share', 'Success', share),
+      cell('share', 'At least', share === null ? null : low),
+      cell('share', 'At most', share === null ? null : high),
     ]),
   };
 }
