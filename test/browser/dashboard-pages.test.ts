@@ -268,6 +268,10 @@ async function faultsOf({ page, complaints, requests }: WatchedPage): Promise<st
     const found = await axeFaults(page);
     const wider = await sidewaysScroll(page);
     if (wider !== 0) found.push(`${wider} px too wide`);
+    const buttons = await page
+      .locator('.small-button:visible')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+    if (width === 320 && buttons.some((height) => height < 44)) found.push('a button is lower than 44 px');
     const numbers = await page
       .locator('.numbers')
       .evaluateAll((all) => all.map((one) => one.scrollWidth > one.clientWidth));
