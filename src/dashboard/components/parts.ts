@@ -16,7 +16,7 @@ export function breakable(text: string): Html {
 
 /** A whole id with a button that copies it. */
 export function idWithCopy(id: string): Html {
-  return html`<code class="id">${id}</code>
+  return html`<code>${id}</code>
     <button class="copy" type="button" data-copy="${id}" aria-label="Copy ${id}">Copy</button>`;
 }
 
@@ -46,7 +46,7 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
   const own = columns.map(({ name, isNumber }) => html`class="${isNumber && 'number'}" data-label="${name}"`);
   const cellsOf = (row: Row) =>
     columns.map((column, index) => html`<td ${own[index]}><span>${column.cell(row)}</span></td>`);
-  return html`<table class="table cards">
+  return html`<table class="table">
     <caption>
       ${caption}
     </caption>

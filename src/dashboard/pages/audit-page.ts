@@ -32,7 +32,7 @@ function renderFilter(query: URLSearchParams): Html {
   const active = Object.entries(FILTERS).filter(([name]) => query.has(name));
   if (active.length === 0) return html`<p>Choose a person, an action or a record to see only its entries.</p>`;
   return html`<p>
-    Only ${active.map(([name, label]) => html`${label} <code class="id">${query.get(name)}</code> `)}
+    Only ${active.map(([name, label]) => html`${label} <code>${query.get(name)}</code> `)}
     <a href="?">Show all</a>
   </p>`;
 }

@@ -26,7 +26,7 @@ export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): voi
     const main = html`<p>
         Send this link to ${operator.email}. It is shown only now, and is valid once, for 60 minutes.
       </p>
-      <p><code class="id">${siteOf(settings, request).origin}/dashboard/join#${secret}</code></p>`;
+      <p><code>${siteOf(settings, request).origin}/dashboard/join#${secret}</code></p>`;
     return { title: 'Invitation', main };
   });
   routes.post('/operators/:id/roles', 'changeRoles', async ({ deps, form, param, path }) => {
