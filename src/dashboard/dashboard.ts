@@ -5,7 +5,7 @@ import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
 import { sendPrivate } from '../html/content.ts';
 import { html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
-import { acceptForms, formOf, pageHeaders, seeOther } from '../html/html-page.ts';
+import { PAGE_HEADERS, acceptForms, formOf, seeOther } from '../html/html-page.ts';
 import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import { FormRefusal, dashboardErrorPage, pageOfRequest } from './error-page.ts';
@@ -137,7 +137,7 @@ function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply
   const { request, reply } = visit;
   if ('goTo' in answer) return seeOther(reply, answer.goTo);
   if ('download' in answer) return reply.send(answer.download);
-  reply.headers(pageHeaders());
+  reply.headers(PAGE_HEADERS);
   return sendPrivate(request, reply, renderVisit(visit, answer).markup);
 }
 

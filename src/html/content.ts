@@ -21,6 +21,7 @@ interface EncodingNegotiator {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
 
+export const HTML_TYPE = 'text/html; charset=utf-8';
 const TAG_LENGTH = 22;
 // At the best quality, compressing the reference page takes 400 ms instead of 11 ms and makes it 9 % smaller.
 const BROTLI_QUALITY = 9;
@@ -65,7 +66,7 @@ export async function sendContent(
 /** Sends compressed content of one caller, without a tag. Secrets in it, such as form tokens, must differ in every response (BREACH). */
 export async function sendPrivate(request: FastifyRequest, reply: FastifyReply, markup: string): Promise<FastifyReply> {
   const coding = codingFor(request);
-  addVary(reply, 'accept-encoding').type('text/html; charset=utf-8');
+  addVary(reply, 'accept-encoding').type(HTML_TYPE);
   if (coding === undefined) return reply.send(markup);
   return reply.header('content-encoding', coding).send(await COMPRESS[coding](Buffer.from(markup), QUICK_QUALITY));
 }

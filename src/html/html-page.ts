@@ -1,23 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import { GatewayError } from '../domain/gateway-error.ts';
-import { type Content, createContent, sendContent } from './content.ts';
+import { type Content, HTML_TYPE, createContent, sendContent } from './content.ts';
 import type { Html } from './html.ts';
 
-// Allows no content of other origins, no inline content and no framing.
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "object-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-const HTML_TYPE = 'text/html; charset=utf-8';
+/** Headers of every page. They allow no content of other origins, no inline content and no framing. */
+export const PAGE_HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "object-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+};
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -30,12 +30,7 @@ declare module 'fastify' {
 export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
 
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
-  return reply.code(status).headers(pageHeaders()).type(HTML_TYPE).send(page.markup);
-}
-
-/** Headers of every page. */
-export function pageHeaders(): Record<string, string> {
-  return { 'content-security-policy': CONTENT_SECURITY_POLICY };
+  return reply.code(status).headers(PAGE_HEADERS).type(HTML_TYPE).send(page.markup);
 }
 
 /** A page that is the same for all callers. */
@@ -45,7 +40,7 @@ export function sharedPage(page: Html): Content {
 
 /** Sends a shared page, compressed. Browsers revalidate it, because it links to the style sheets of this release. */
 export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, page: Content): Promise<FastifyReply> {
-  reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'cache-control': 'public, no-cache' });
+  reply.headers({ ...PAGE_HEADERS, 'cache-control': 'public, no-cache' });
   return sendContent(request, reply, page);
 }
 
