@@ -8,6 +8,19 @@ export function field(id: string, label: string, control: Html): Html {
   return html`<p class="field"><label for="${id}">${label}</label>${control}</p>`;
 }
 
+/** An input with its label; `name` is also its id. */
+export function inputField(
+  label: string,
+  name: string,
+  type: string,
+  autocomplete: string,
+  { isRequired = true, value }: { isRequired?: boolean; value?: string | undefined } = {},
+): Html {
+  const required = isRequired && html`required`;
+  const own = html`name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${required}`;
+  return field(name, label, html`<input id="${name}" ${own} />`);
+}
+
 /** A list of choices; `none` is the text of the empty choice. */
 export function select(name: string, none: string, choices: readonly Choice[], chosen: string | null, id = name): Html {
   const options = choices.map(

@@ -9,11 +9,11 @@ import { joinService, logOut, loginByFactor, loginByKey } from '../../operations
 import { operatorOfInvite } from '../../operations/access/operators.ts';
 import { newPasskeyOptions, passkeyOptions } from '../../operations/access/passkeys.ts';
 import { newTotpOffer } from '../../operations/access/second-factor.ts';
-import { renderFault } from '../components/action-form.ts';
+import { inputField, renderFault } from '../components/action-form.ts';
 import { FormRefusal } from '../error-page.ts';
 import { renderPlain } from '../shell.ts';
 import type { DashboardSettings } from '../visit.ts';
-import { inputField, passkeyForm, passkeyScripts } from './passkey-form.ts';
+import { passkeyForm, passkeyScripts } from './passkey-form.ts';
 import { setToken, siteOf, tokenOf } from './session-cookie.ts';
 import { type Visitors, assertForm } from './visitors.ts';
 

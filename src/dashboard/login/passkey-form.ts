@@ -3,7 +3,6 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyRequest } from 'fastify';
 import { loadScript } from '../../html/assets.ts';
 import { type Html, html } from '../../html/html.ts';
-import { field } from '../components/action-form.ts';
 import { allowsPasskeys } from './session-cookie.ts';
 
 const LIBRARY = createRequire(import.meta.url).resolve('@simplewebauthn/browser');
@@ -32,17 +31,4 @@ export function passkeyForm(request: FastifyRequest, action: string, kept: Html,
     <p role="alert" class="fault" hidden></p>
     <noscript><p class="small">Passkeys need JavaScript.</p></noscript>
   </form>`;
-}
-
-/** An input with its label; `name` is also its id. */
-export function inputField(
-  label: string,
-  name: string,
-  type: string,
-  autocomplete: string,
-  { isRequired = true, value }: { isRequired?: boolean; value?: string | undefined } = {},
-): Html {
-  const required = isRequired && html`required`;
-  const own = html`name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${required}`;
-  return field(name, label, html`<input id="${name}" ${own} />`);
 }
