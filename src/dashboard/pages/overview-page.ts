@@ -37,15 +37,15 @@ async function readPeriod({ deps, environment, query }: Visit, newest: NewestSal
   const days = query.get('days') ?? '7';
   const range = Object.hasOwn(RANGES, days) && RANGES[days];
   if (!range) throw invalidField('days', 'invalid_value', 'is no range of the overview', 'Use 1, 7, 30, 90 or 365.');
-  const { steps, step, usual, ...rest } = await readOverview(deps, environment, Number(days), newest);
+  const { steps, step, usual, showsMoney, countedUntil } = await readOverview(deps, environment, Number(days), newest);
   const { routes } = deps.router.view(environment);
   const nameOf = (id: string) => routes.get(id)?.route.label ?? id;
-  const view: PlotView = { zone: deps.reportingZone, step, showsMoney: rest.showsMoney, nameOf };
+  const view: PlotView = { zone: deps.reportingZone, step, showsMoney, nameOf };
   const sales = steps.flatMap((each) => each.sales);
   const before = steps.flatMap((each) => each.before);
   const ofSteps = [paidPlot(steps, view), successPlot(steps, usual, view)];
   const plots = [...ofSteps, routesPlot(sales, before, view), reasonsPlot(sales, view), stagesPlot(sales, view)];
-  return { days, range, view, steps, sales, before, plots, countedUntil: rest.countedUntil };
+  return { days, range, view, steps, sales, before, plots, countedUntil };
 }
 
 function renderAttention({ deps, path }: Visit, items: readonly AttentionItem[]): Html {
