@@ -1,8 +1,8 @@
 import { formatUsd } from '../../domain/money.ts';
+import { can } from '../../domain/permission.ts';
 import { maskedAddress } from '../../domain/personal-data.ts';
 import type { Session } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
-import { callerCan } from '../../operations/access/caller.ts';
 import { searchRecords } from '../../operations/search-records.ts';
 import type { PageResult } from '../../store/list-page.ts';
 import { type Column, breakable, table } from '../components/parts.ts';
@@ -22,8 +22,8 @@ export function searchPage(routes: PageRoutes): void {
   });
 }
 
-function renderHits({ deps, path }: Visit, { items, hasMore }: PageResult<Session>): Html {
-  const mayRead = callerCan(deps, 'personal_data.read');
+function renderHits({ deps, path, visitor }: Visit, { items, hasMore }: PageResult<Session>): Html {
+  const mayRead = can(visitor.principal, 'personal_data.read');
   const time = ({ id, created }: Session) =>
     html`<a class="row-link" href="${path(`payments/${id}`)}">${zonedTime(created, deps.reportingZone)}</a>`;
   const columns: Column<Session>[] = [
