@@ -15,7 +15,7 @@ const MORPH = loadScript(pathToFileURL(createRequire(import.meta.url).resolve('i
 export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
 
 /** Entries of the navigation: the address within the environment, the name, and who sees it, if not everybody. */
-const PAGES: readonly (readonly [page: string, name: string, isFor?: (principal: Principal) => boolean])[] = [
+const NAVIGATION: readonly (readonly [page: string, name: string, isFor?: (principal: Principal) => boolean])[] = [
   ['', 'Overview'],
   ['payments', 'Payments'],
   ['audit', 'Audit'],
@@ -97,7 +97,7 @@ function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
 
 function renderLinks({ path, here, visitor: { principal } }: Visit): HtmlValue {
   const address = here.split('?')[0]!;
-  return PAGES.map(([page, name, isFor]) => {
+  return NAVIGATION.map(([page, name, isFor]) => {
     const target = path(page);
     const isCurrent = address === target || (page !== '' && address.startsWith(`${target}/`));
     const mark = isCurrent && html`aria-current="page"`;

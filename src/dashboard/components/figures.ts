@@ -8,7 +8,7 @@ function writer(options?: Intl.NumberFormatOptions): (value: number | bigint) =>
 
 export const countText = writer();
 export const percentText = writer({ style: 'percent', maximumFractionDigits: 1 });
-/** Count for an axis: "1.2K". An amount has a dollar sign before it. */
+/** Count for an axis: "1.2K". */
 export const shortCount = writer({ notation: 'compact' });
 
 /** An amount that can be negative: "-$12.00". */

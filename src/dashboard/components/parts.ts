@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 
-/** Meaning of a status beside its word: its colour and its icon, which the style sheet has. */
+/** Colour and icon of a status, from the style sheet. */
 export type Mood = 'good' | 'bad' | 'waiting' | 'neutral';
 
 /** A status as a word with an icon. */
