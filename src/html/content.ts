@@ -36,7 +36,7 @@ const COMPRESS: Record<Coding, (bytes: Buffer, quality?: number) => Promise<Buff
         [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
       },
     }),
-  gzip: (bytes, level) => promisify(gzip)(bytes, level === undefined ? {} : { level }),
+  gzip: (bytes, level = constants.Z_DEFAULT_COMPRESSION) => promisify(gzip)(bytes, { level }),
 };
 
 export function createContent(body: string | Buffer, type: string): Content {
