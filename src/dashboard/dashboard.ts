@@ -8,7 +8,7 @@ import { serveAssets } from '../html/assets.ts';
 import { PAGE_HEADERS, acceptForms, formOf, seeOther } from '../html/html-page.ts';
 import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
-import { FormRefusal, dashboardErrorPage, pageOfRequest } from './error-page.ts';
+import { FormRefusal, dashboardErrorPage, loginAddress } from './error-page.ts';
 import { auditPage } from './pages/audit-page.ts';
 import { overviewPage } from './pages/overview-page.ts';
 import { paymentActions } from './pages/payment-actions.ts';
@@ -89,10 +89,7 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
       const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
       if (!environment) throw noPage();
       const visitor = await visitors.find(request, environment);
-      if (!visitor) {
-        const next = pageOfRequest(request);
-        return seeOther(reply, `/dashboard/login?${new URLSearchParams({ next }).toString()}`);
-      }
+      if (!visitor) return seeOther(reply, loginAddress(request));
       if (request.method === 'POST') assertForm(request, visitor.formSecret);
       const depsFor = ({ principal: caller }: Visitor) => ({ ...byEnvironment.get(environment)!, caller });
       const visit: Visit = {

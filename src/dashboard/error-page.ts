@@ -40,7 +40,7 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
 };
 
 /** The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. */
-export function pageOfRequest({ url, server, routeOptions }: FastifyRequest): string {
+function pageOf({ url, server, routeOptions }: FastifyRequest): string {
   let [page, pattern] = [url, routeOptions.url ?? ''];
   while (pattern !== '' && !server.hasRoute({ method: 'GET', url: pattern })) {
     [page, pattern] = [parentOf(page.split('?')[0]!), parentOf(pattern)];
@@ -55,9 +55,13 @@ const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));
  * address of the export alone would download all payments.
  */
 function nextStep(refusal: GatewayError, request: FastifyRequest): [string, string] {
-  const page = pageOfRequest(request);
-  const login = `/dashboard/login?${new URLSearchParams({ next: page }).toString()}`;
-  if (refusal instanceof StepUpRefusal) return [login, 'Confirm that it is you'];
+  if (refusal instanceof StepUpRefusal) return [loginAddress(request), 'Confirm that it is you'];
   const isForm = request.method !== 'GET' || refusal.code === 'invalid_input';
-  return isForm ? [page.split('?')[0]!.replace(/\.csv$/, ''), 'Go back'] : ['/dashboard', 'Go to the dashboard'];
+  const page = pageOf(request).split('?')[0]!;
+  return isForm ? [page.replace(/\.csv$/, ''), 'Go back'] : ['/dashboard', 'Go to the dashboard'];
+}
+
+/** Address of the login that leads back to the page of the request. */
+export function loginAddress(request: FastifyRequest): string {
+  return `/dashboard/login?${new URLSearchParams({ next: pageOf(request) }).toString()}`;
 }

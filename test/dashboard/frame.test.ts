@@ -27,6 +27,8 @@ describe('the dashboard of a service without keys', () => {
     const closed = await fetch(`${test.url}/dashboard/sandbox`, { redirect: 'manual' });
     assert.equal(closed.status, 303);
     assert.equal(closed.headers.get('location'), '/dashboard/login?next=%2Fdashboard%2Fsandbox');
+    const sent = await visit(`${test.url}/dashboard/sandbox/security/factors`, { form: {} });
+    assert.equal(sent.headers.get('location'), '/dashboard/login?next=%2Fdashboard%2Fsandbox%2Fsecurity');
   });
 
   it('answers an unknown environment and an unknown page with 404', async () => {
