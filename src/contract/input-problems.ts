@@ -113,8 +113,12 @@ function expectation(schema: JsonSchema): string {
 function typeInWords(type: string | undefined, schema: JsonSchema): string {
   const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
   switch (type) {
-    case 'number':
-      return `a number ${minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`} ${maximum ?? 'any'}${isFraction(schema) ? '' : ', with at most two decimals'}`;
+    case 'number': {
+      const range = minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`;
+      // The shortest form of a large limit lacks the second decimal: 90071992547409.9 is 9007199254740991 cents.
+      const most = maximum?.toFixed(Number.isInteger(maximum) ? 0 : 2) ?? 'any';
+      return `a number ${range} ${most}${isFraction(schema) ? '' : ', with at most two decimals'}`;
+    }
     case 'integer':
       return maximum === undefined
         ? `a whole number of ${minimum ?? 0} or more`

@@ -9,6 +9,7 @@ import {
   webhookExampleRequest,
 } from '../../src/contract/action-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
+import { SETTLEMENT_ENDPOINTS } from '../../src/contract/settlement-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { anyCodePoint } from '../support/code-point.ts';
@@ -111,6 +112,11 @@ describe('the error for an invalid input', () => {
     }
     const [late] = issuesOf({ from: '9999-12-31T23:59:59-05:00' }, payments);
     assert.deepEqual([late?.code, issuesOf({ from: '9999-12-31T23:59:59Z' }, payments)], ['too_big', []]);
+  });
+
+  test('the error for a payout below 0 names the limit with both decimals', () => {
+    const [below] = issuesOf({ amount: -1 }, inputReader(SETTLEMENT_ENDPOINTS.settlePayment.body));
+    assert.match(below?.message ?? '', /^must be a number of 0 to 90071992547409\.91, with at most two decimals/);
   });
 
   test('the error suggests the values of an enum, and its suggestion ends with the hint of the caller', () => {
