@@ -10,14 +10,19 @@ const EXPECTED = /^must be ((?:an|the|a route|one of) .*)/;
 const FORBIDDEN = /^(?:must|is) not /;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
+type Source = 'body' | 'query';
+
 /** Parser of input by one schema. */
 export interface InputReader<Output> {
   /** Returns the parsed input or throws GatewayError `invalid_input` with all problems. `hint` is appended to the suggestion. */
   read(input: unknown, hint?: string): Output;
 }
 
-/** Creates a parser of input, whose errors name every problem with a remedy. */
-export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
+/** Creates a parser of input, whose errors name every problem with a remedy. A query contains an array for a repeated parameter. */
+export function inputReader<Schema extends z.ZodType>(
+  schema: Schema,
+  source: Source = 'body',
+): InputReader<z.output<Schema>> {
   // JSON Schema for the error texts. Computed at the first error, because valid input does not need it.
   let described: JsonSchema | undefined;
   return {
@@ -25,18 +30,18 @@ export function inputReader<Schema extends z.ZodType>(schema: Schema): InputRead
       const result = schema.safeParse(input);
       if (result.success) return result.data;
       described ??= jsonSchemaOf(schema, 'input');
-      throw invalidInput(problemsOf(result.error.issues, described, input), hint);
+      throw invalidInput(problemsOf(result.error.issues, described, input, source), hint);
     },
   };
 }
 
-function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unknown): Problem[] {
+function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unknown, source: Source): Problem[] {
   const seen = new Set<string>();
   const problems = issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => unknownKey([...issue.path, key]));
     }
-    return [problemOf(issue, schema, input)];
+    return [problemOf(issue, schema, input, source)];
   });
   const isRemoved = ({ path, remedy }: Problem) => remedy === `remove ${path}`;
   const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
@@ -59,7 +64,7 @@ function unknownKey(keys: PropertyKey[]): Problem {
   };
 }
 
-function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown): Problem {
+function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown, source: Source): Problem {
   const path = dotted(issue.path);
   const field = fieldAt(schema, issue.path);
   const expected = wordsOf(issue) ?? expectation(field.schema);
@@ -71,6 +76,10 @@ function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown):
       message: `must be ${expected}, not null: omit this field`,
       remedy: `remove ${path}`,
     };
+  }
+  if (source === 'query' && Array.isArray(received)) {
+    const message = `must be given once, not ${received.length} times`;
+    return { path, code: codeOf(issue), message, remedy: `give ${path} once` };
   }
   const reason = reasonOf(issue, expected);
   return {

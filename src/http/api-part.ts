@@ -120,7 +120,7 @@ class ReadCall<Of extends Endpoint> implements Call<Of> {
 type Readers<Of extends Endpoint> = ReturnType<typeof readersOf<Of>>;
 
 function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
-  const [queryReader, bodyReader] = [query && inputReader(query), body && inputReader(body)];
+  const [queryReader, bodyReader] = [query && inputReader(query, 'query'), body && inputReader(body)];
   return {
     query: (request: FastifyRequest) =>
       queryReader?.read(request.query, `Parameters: GET ${base}/openapi.json`) as QueryOf<Of>,

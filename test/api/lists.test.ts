@@ -121,6 +121,8 @@ describe('every list', () => {
         const { field } = await api.refused('400 invalid_input', `GET ${path}?${query}`);
         assert.equal(field, query.split('=')[0], `${path} ${query}`);
       }
+      const { issues } = await api.refused('400 invalid_input', `GET ${path}?limit=1&limit=2`);
+      assert.match(issues?.[0]?.message ?? '', /given once, not 2 times/);
       const both = `GET ${path}?startingAfter=${id}&endingBefore=${id}`;
       assert.equal((await api.refused('400 invalid_input', both)).field, 'endingBefore');
     }
