@@ -73,8 +73,7 @@ const paymentFailure = z
     ),
     reason: field
       .label("The provider's own reason, at most 200 characters; null if it gave none.", 'insufficient_funds')
-      .nullable()
-      .meta({ examples: ['insufficient_funds'] }),
+      .nullable(),
     message: field.label('The cause as a sentence for a person.', "The buyer's account did not have enough funds."),
   })
   .describe('The cause of a payment failure.');

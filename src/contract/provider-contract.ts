@@ -10,7 +10,7 @@ const finding = named(
   z.strictObject({
     level: field.choice(['ok', 'warning', 'error'], 'error: keeps the instance from being ready.'),
     message: field.label('The finding, as a clause.', 'the key was refused (401)'),
-    todo: field.optional(z.string(), 'Remedy, as a sentence.', 'Set STRIPE_SECRET_KEY to a valid key, and restart.'),
+    todo: field.label('Remedy, as a sentence.', 'Set STRIPE_SECRET_KEY to a valid key, and restart.').optional(),
   }),
 );
 
@@ -18,11 +18,7 @@ const providerResource = resource('ProviderInstance', 'provider', {
   id: field.label('The instance.', 'stripe_test'),
   adapter: field.label('The kind of provider.', 'stripe'),
   environment: field.environmentOf('The only environment in which the instance can move money.'),
-  account: field.optional(
-    z.string(),
-    "The provider's id of the account, if it is configured.",
-    'acct_1Nv0FGQ9RKHgCVdK',
-  ),
+  account: field.label("The provider's id of the account, if it is configured.", 'acct_1Nv0FGQ9RKHgCVdK').optional(),
   ready: field.flag('False if the routes of the instance are in standby.', false),
   reason: field.label('Reason why the instance is not ready, or null.', 'the key was refused (401)').nullable(),
   findings: z.array(finding).describe('Results of its last check by this process.'),

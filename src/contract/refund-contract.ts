@@ -16,9 +16,7 @@ export const refundRequest = z.strictObject({
     'US dollars, not cents: more than 0, at most the remaining amount of the payment. Default: the remaining amount.',
     10,
   ),
-  reason: z
-    .optional(field.choice(MERCHANT_REFUND_REASONS, 'Reason for your own records.'))
-    .meta({ examples: ['requested_by_customer'] }),
+  reason: field.choice(MERCHANT_REFUND_REASONS, 'Reason for your own records.', 'requested_by_customer').optional(),
   idempotencyKey: field.optional(
     text(8, 120),
     'Unique key, 8 to 120 characters: a repeated request returns the same refund. Keys of sessions are separate.',
@@ -65,9 +63,9 @@ export const refund = resource('Refund', 'refund', {
     .choice(
       REFUND_REASONS,
       'Reason from the request, or null. The service itself refunds surplus (a second payment for a session) and mismatch (a wrong amount).',
+      'requested_by_customer',
     )
-    .nullable()
-    .meta({ examples: ['requested_by_customer'] }),
+    .nullable(),
   status: field.choice(
     REFUND_STATUSES,
     'pending: the provider has not reported an outcome, or an operator has not sent the money yet; succeeded: the provider paid the money out; failed: the buyer did not get the money. If a bank returns the money days later, succeeded becomes failed, which is final.',

@@ -11,7 +11,7 @@ import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { estimate, environmentField, fraction, routeId, ruleWarnings } from './routing-decision-contract.ts';
-import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
+import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 // Routing rules and route health, which the operator controls.
 
@@ -100,7 +100,7 @@ const overrideRequest = z
 export type OverrideRequest = z.output<typeof overrideRequest>;
 
 export const transitionResource = resource('RoutingTransition', 'routing_transition', {
-  id: field.label('The transition. Starts with rtr_.', SAMPLE_IDS.rtr),
+  id: field.id('rtr', 'The transition.'),
   routeId: routeId('The route.'),
   environment: environmentField,
   from: routeHealth('Before.'),

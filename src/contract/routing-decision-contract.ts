@@ -7,7 +7,7 @@ import { amount, email, environment, metadata, routeKind, text } from './request
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
-import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 export const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
@@ -128,7 +128,7 @@ export const routingReplay = resource('RoutingReplay', 'routing_replay', {
   identical: z.boolean().describe('True if all replayed decisions gave the same bytes.'),
   decisions: z.array(
     z.strictObject({
-      id: field.label('The decision.', 'dec_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j'),
+      id: field.label('The decision.', SAMPLE_IDS.dec),
       identical: z.boolean().describe('True if the replay gave the same bytes.'),
       chosen: routeId('The original choice.').nullable(),
       again: routeId('The choice of the replay.').nullable(),

@@ -6,7 +6,6 @@ import { rendererFrom, resource } from './resource.ts';
 
 const advanceRequest = z.strictObject({
   seconds: z
-    .number()
     .int()
     .min(1)
     .max(2_592_000)

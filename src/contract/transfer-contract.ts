@@ -26,11 +26,7 @@ const transfer = named(
 );
 
 /** Field with the transfer of one record; null if no payment waits for a transfer. */
-export const transferField = (what: string) =>
-  transfer
-    .nullable()
-    .describe(what)
-    .meta({ examples: [null] });
+export const transferField = (what: string) => field.orNull(transfer).describe(what);
 
 /** A transfer as an operation finds it. `units`, `received` and `missing` are in units of 10^-`decimals` of the asset. */
 export interface PendingTransfer {
