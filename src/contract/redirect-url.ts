@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { codePoints } from './request-fields.ts';
 
 const MAX_LENGTH = 2048;
 
@@ -29,7 +28,7 @@ export function redirectUrlField(named: readonly string[]) {
       const message = redirectFault(context.value, named);
       if (message !== undefined) {
         context.issues.push({ code: 'invalid_format', format: 'uri', message, input: context.value });
-      } else if (codePoints(context.value) > MAX_LENGTH) {
+      } else if (context.value.length > MAX_LENGTH) {
         const bound = { origin: 'string', maximum: MAX_LENGTH, inclusive: true } as const;
         context.issues.push({ code: 'too_big', ...bound, input: context.value });
       }

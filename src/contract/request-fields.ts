@@ -62,7 +62,7 @@ function textFault(value: string, min: number, max: number): Fault | undefined {
 }
 
 /** Length in Unicode code points, the unit of JSON Schema. */
-export function codePoints(value: string): number {
+function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;
   return count;
