@@ -7,7 +7,7 @@ import { REVERSAL_STATUSES } from '../domain/provider-report.ts';
 import type { Reversal } from '../domain/reversal.ts';
 import type { PaymentRoute, Route, RouteHealth } from '../domain/route.ts';
 import { PAYMENT_TYPES, type PaymentEventType } from '../domain/webhook-endpoint.ts';
-import { checkedText } from './request-fields.ts';
+import { checkedText, notTogether } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
 import { carrierFields, fees, feesOf } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
@@ -163,8 +163,6 @@ export function eventListText({ items, hasMore }: { items: readonly { body: stri
   return `{"object":"list","data":[${items.map(({ body }) => body).join(',')}],"hasMore":${hasMore}}`;
 }
 
-const NOT_OF_THE_FEED = ['sessionId', 'startingAfter', 'endingBefore'] as const;
-
 export const eventsQuery = listQuery('evt', {
   sessionId: idOf('Only events of this session', 'chk'),
   type: anyText('Only events of this type. A type that does not exist matches nothing.', 'payment.paid'),
@@ -179,13 +177,13 @@ export const eventsQuery = listQuery('evt', {
       'Reads the feed: returns the events that became visible after the event with this id, oldest first. Empty: from the oldest event. Not together with sessionId, startingAfter or endingBefore.',
     )
     .meta({ examples: [SAMPLE_IDS.evt] }),
-}).check((context) => {
-  const { value } = context;
-  if (value.after === undefined) return;
-  for (const path of NOT_OF_THE_FEED) {
-    if (value[path] === undefined) continue;
-    const params = { issueCode: 'invalid_value', remedy: 'remove' };
-    const message = 'must not be given together with after';
-    context.issues.push({ code: 'custom', path: [path], message, params, input: value });
-  }
-});
+})
+  .refine(({ after, sessionId }) => after === undefined || sessionId === undefined, notTogether('sessionId', 'after'))
+  .refine(
+    ({ after, startingAfter }) => after === undefined || startingAfter === undefined,
+    notTogether('startingAfter', 'after'),
+  )
+  .refine(
+    ({ after, endingBefore }) => after === undefined || endingBefore === undefined,
+    notTogether('endingBefore', 'after'),
+  );

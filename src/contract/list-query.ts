@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
 import { sourceOfEvent } from '../domain/event-id.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
-import { checkedText } from './request-fields.ts';
+import { checkedText, notTogether } from './request-fields.ts';
 import { described, flag, label } from './resource-fields.ts';
 import { named } from './resource.ts';
 import { SAMPLE_IDS } from './sample-ids.ts';
@@ -74,13 +74,7 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
     .refine(
       (query: { startingAfter?: unknown; endingBefore?: unknown }) =>
         query.startingAfter === undefined || query.endingBefore === undefined,
-      {
-        path: ['endingBefore'],
-        message: 'must not be given together with startingAfter',
-        params: { issueCode: 'invalid_value', remedy: 'remove' },
-        // Runs the check even if other fields have problems, so that the error names all problems.
-        when: ({ value }) => typeof value === 'object' && value !== null,
-      },
+      notTogether('endingBefore', 'startingAfter'),
     );
 }
 

@@ -35,6 +35,15 @@ export function checkedText(format: string, faultOf: (value: string) => string |
   });
 }
 
+/** Runs a check of several fields even if one of them has a problem, so that the error names all problems. */
+export const evenWithProblems = ({ value }: { value: unknown }) => isRecord(value);
+
+/** Options of the check that `field` is not given together with `other`. */
+export function notTogether(field: string, other: string) {
+  const params = { issueCode: 'invalid_value', remedy: 'remove' };
+  return { path: [field], message: `must not be given together with ${other}`, params, when: evenWithProblems };
+}
+
 /** Field for a time in a request. */
 export function moment(what: string) {
   const isWritable = (value: string) => !(Date.parse(value) > LATEST);

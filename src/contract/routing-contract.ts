@@ -5,7 +5,7 @@ import type { HealthRecord } from '../routing/health-record.ts';
 import type { RouteMoney } from '../routing/route-money.ts';
 import { routeSelector, ruleSetSchema } from '../routing/rule-set.ts';
 import { endpoints } from './endpoint.ts';
-import { checkedText, moment, routeKind, text } from './request-fields.ts';
+import { checkedText, moment, notTogether, routeKind, text } from './request-fields.ts';
 import { anyText, environment, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
@@ -88,15 +88,8 @@ const overrideRequest = z
       .describe('Reason, stored with the override: 1 to 200 characters. Default: "no reason given".')
       .meta({ examples: ['maintenance at the provider'] }),
   })
-  .check(({ value, issues }) => {
-    if (value.health !== 'automatic') return;
-    for (const name of ['until', 'reason'] as const) {
-      if (value[name] === undefined) continue;
-      const message = 'must not be given together with automatic';
-      const params = { issueCode: 'invalid_value', remedy: 'remove' };
-      issues.push({ code: 'custom', path: [name], message, params, input: value });
-    }
-  });
+  .refine(({ health, until }) => health !== 'automatic' || until === undefined, notTogether('until', 'automatic'))
+  .refine(({ health, reason }) => health !== 'automatic' || reason === undefined, notTogether('reason', 'automatic'));
 export type OverrideRequest = z.output<typeof overrideRequest>;
 
 export const transitionResource = resource('RoutingTransition', 'routing_transition', {

@@ -3,7 +3,7 @@ import { isId } from '../domain/id.ts';
 import { SESSION_STATUSES, type Session } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
 import * as request from './request-fields.ts';
-import { checkedText, text } from './request-fields.ts';
+import { checkedText, evenWithProblems, text } from './request-fields.ts';
 import { anyText, environment as environmentFilter, list, listQuery, status } from './list-query.ts';
 import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 import * as field from './resource-fields.ts';
@@ -109,8 +109,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
         path: ['redirectUrl'],
         message: 'must use https in production',
         params: { issueCode: 'invalid_format' },
-        // Runs the check even if other fields have problems, so that the error names all problems.
-        when: ({ value }) => typeof value === 'object' && value !== null,
+        when: evenWithProblems,
       },
     );
 }

@@ -8,6 +8,8 @@ import {
   verifySampleRequest,
   webhookExampleRequest,
 } from '../../src/contract/action-contract.ts';
+import { eventsQuery } from '../../src/contract/event-contract.ts';
+import { SAMPLE_IDS } from '../../src/contract/sample-ids.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { SETTLEMENT_ENDPOINTS } from '../../src/contract/settlement-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
@@ -84,6 +86,12 @@ describe('the error for an invalid input', () => {
       'plain http in production as a format problem, together with other problems',
       { ...minimal, amount: 0, environment: 'production', redirectUrl: 'http://shop.example' },
       ['amount too_small', 'redirectUrl invalid_format'],
+    ],
+    [
+      'a parameter that the event feed excludes, together with other problems',
+      { after: '', endingBefore: SAMPLE_IDS.evt, limit: '0' },
+      ['limit invalid_format', 'endingBefore invalid_value'],
+      inputReader(eventsQuery),
     ],
     ...[null, [], 'text', 5, true, undefined].map((input): [string, unknown, string[]] => [
       `the body for ${JSON.stringify(input)}`,
