@@ -9,7 +9,7 @@ import type { PaymentRoute, Route, RouteHealth } from '../domain/route.ts';
 import { PAYMENT_TYPES, type PaymentEventType } from '../domain/webhook-endpoint.ts';
 import { checkedText, notTogether } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
-import { carrierFields, fees, feesOf } from './payment-contract.ts';
+import { routeFields, fees, feesOf } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
@@ -46,7 +46,7 @@ const disputeOfEvent = z
   })
   .describe('The dispute: only in payment.disputed.');
 
-const carrierOfEvent = z.strictObject({ ...carrierFields, provider: field.label('The provider.', 'sandbox') });
+const routeOfEvent = z.strictObject({ ...routeFields, provider: field.label('The provider.', 'sandbox') });
 
 /** Body of a webhook delivery about a payment. */
 export const paymentEvent = named(
@@ -65,7 +65,7 @@ export const paymentEvent = named(
         currency,
         asset: field.label('Settlement asset of the route.', 'USD'),
         network: field.label('Settlement network of the route.', 'card_network'),
-        route: carrierOfEvent.describe('The route of the payment.'),
+        route: routeOfEvent.describe('The route of the payment.'),
         fees,
         tx_hash: field.label("The provider's transaction reference, or null.", SAMPLE_TX_HASH).nullable(),
         metadata,
@@ -87,7 +87,7 @@ export const routeHealthEvent = named(
     created: field.time('Time of the change.'),
     data: z
       .strictObject({
-        route: carrierOfEvent.describe('The route.'),
+        route: routeOfEvent.describe('The route.'),
         from: routeHealth('Before.'),
         to: routeHealth('After.'),
         cause: field.label('Machine-readable cause.', 'handoff_errors_in_a_row'),

@@ -53,7 +53,7 @@ export function feesOf({ buyerFee, gatewayFee, merchantNet, total }: FeeSplit) {
 }
 
 /** Fields that describe the route in payments and events. */
-export const carrierFields = {
+export const routeFields = {
   id: field.label('The route.', SAMPLE_ROUTE_ID),
   kind,
   label: field.label('Name of the route.', 'Card, simulated acquirer'),
@@ -95,7 +95,7 @@ export const payment = resource('Payment', 'payment', {
     'pending: settlement not yet recorded; settled: paid out to the merchant; refunded: fully refunded.',
   ),
   created: field.time('Start of this attempt by the buyer.'),
-  route: z.strictObject(carrierFields).describe('The route of the payment.'),
+  route: z.strictObject(routeFields).describe('The route of the payment.'),
   fees,
   refundedAmount: field.dollars('The refunded part of the total.', 0),
   refundPendingAmount: field.dollars('The part of the total whose refund is pending.', 0),
