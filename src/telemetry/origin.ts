@@ -27,10 +27,8 @@ export function runWithoutOrigin<Result>(work: () => Result): Result {
   return origins.run(NO_ORIGIN, work);
 }
 
-const TRACE_PARENT = 'traceparent';
-
 /** Headers for an outgoing request, with which the receiver continues the trace; empty if tracing is disabled. */
 export function traceHeaders(): Record<string, string> {
   const { traceParent } = currentOrigin();
-  return traceParent === null ? {} : { [TRACE_PARENT]: traceParent };
+  return traceParent === null ? {} : { traceparent: traceParent };
 }
