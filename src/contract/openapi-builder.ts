@@ -32,7 +32,7 @@ const CURSORS: Record<string, { description: string }> = {
   startingAfter: { description: 'Id of a record of this list; returns older records.' },
   endingBefore: { description: 'Id of a record of this list; returns newer records.' },
 };
-const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
+const SAMPLE_NAMES = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, redirect buyers to the checkout page, and receive a webhook when they have paid.
 
@@ -53,7 +53,7 @@ export function openApiOf({ baseUrl, version, endpoints, httpStatusOf }: OpenApi
   const { schemas, refTo } = componentsOf(endpoints);
   const paths: OpenApi['paths'] = {};
   for (const endpoint of endpoints) {
-    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
+    const method = endpoint.method.toLowerCase() as Lowercase<Endpoint['method']>;
     paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, httpStatusOf) };
   }
   const webhooks = Object.fromEntries(EVERY_TYPE.map((type) => [type, { post: webhookOf(type, refTo) }]));
@@ -184,7 +184,7 @@ function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<
   return Object.fromEntries(
     codes.map((code) => {
       const error = { code, ...(own[code] ?? exampleOfError(code, endpoint)) };
-      return [code, { value: { ok: false, ...(envelope && { [envelope]: NAMED[envelope] }), error } }];
+      return [code, { value: { ok: false, ...(envelope && { [envelope]: SAMPLE_NAMES[envelope] }), error } }];
     }),
   );
 }

@@ -1,3 +1,4 @@
+import type { Endpoint } from './endpoint.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { pascalCase } from './openapi-schemas.ts';
 
@@ -8,7 +9,7 @@ export interface OpenApi {
   jsonSchemaDialect: string;
   servers: { url: string; description: string }[];
   tags: { name: string; description: string }[];
-  paths: Record<string, Partial<Record<'get' | 'post' | 'put', OpenApiOperation>>>;
+  paths: Record<string, Partial<Record<Lowercase<Endpoint['method']>, OpenApiOperation>>>;
   webhooks: Record<string, { post: OpenApiOperation }>;
   components: {
     schemas: Record<string, JsonSchema>;
