@@ -98,8 +98,7 @@ function codeOf(issue: z.core.$ZodIssue): string {
 
 /** The expected value according to a custom check: the part of its message after "must be". */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
-  const own = issue.code === 'custom' || (issue.code === 'invalid_format' && issue.format !== 'email');
-  return own ? EXPECTED.exec(issue.message)?.[1] : undefined;
+  return issue.code === 'custom' || issue.code === 'invalid_format' ? EXPECTED.exec(issue.message)?.[1] : undefined;
 }
 
 function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
@@ -129,9 +128,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
       return `a number ${range} ${most}${isFraction(schema) ? '' : ', with at most two decimals'}`;
     }
     case 'integer':
-      return maximum === undefined
-        ? `a whole number of ${minimum ?? 0} or more`
-        : `a whole number of ${minimum ?? 0} to ${maximum}`;
+      return `a whole number of ${minimum ?? 0} ${maximum === undefined ? 'or more' : `to ${maximum}`}`;
     case 'array':
       return 'an array';
     case 'string': {
@@ -149,9 +146,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
         const names = Object.keys(schema.properties);
         return names.length === 0 ? 'an empty object' : `an object with ${names.join(', ')}`;
       }
-      return schema.maxProperties === undefined
-        ? 'an object of strings: keys 1 to 500 characters, values at most 500'
-        : `an object of at most ${schema.maxProperties} strings: keys 1 to 500 characters, values at most 500`;
+      return `an object of ${schema.maxProperties === undefined ? '' : `at most ${schema.maxProperties} `}strings: keys 1 to 500 characters, values at most 500`;
     case 'boolean':
       return 'true or false';
     default:
