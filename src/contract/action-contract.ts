@@ -32,9 +32,7 @@ export const webhookExampleRequest = z.strictObject({
   provider: sampleText('Provider', SAMPLE_PROVIDER),
   sessionId: sampleText('Session', SAMPLE_IDS.chk),
   customerId: sampleText('Customer', SAMPLE_IDS.cus),
-  amount: request.sampleAmount
-    .default(SAMPLE_AMOUNT)
-    .describe('US dollars: more than 0, at most 1000000, at most two decimals.'),
+  amount: request.largeAmount.default(SAMPLE_AMOUNT),
   routeId: sampleText('Route', SAMPLE_ROUTE_ID),
   txHash: text(1, 200)
     .nullable()
@@ -66,9 +64,7 @@ export const verifySampleRequest = named(
           PROVIDER_STATUSES,
           'provider_pending: accepted; paid: confirmed; failed: the session ends unpaid.',
         ),
-        amount: request.sampleAmount
-          .meta({ examples: [SAMPLE_AMOUNT] })
-          .describe('US dollars: more than 0, at most 1000000, at most two decimals.'),
+        amount: request.largeAmount.meta({ examples: [SAMPLE_AMOUNT] }),
         txHash: field.optional(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH),
       })
       .describe('The callback.'),

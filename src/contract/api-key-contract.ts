@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KEY_SCOPES, KEY_SOURCES, type KnownKey } from '../domain/api-key.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { endpoints } from './endpoint.ts';
-import { amount, sampleAmount, text } from './request-fields.ts';
+import { amount, largeAmount, text } from './request-fields.ts';
 import { environment, listOf, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, resource } from './resource.ts';
@@ -26,7 +26,7 @@ const keyRequest = z.strictObject({
     50,
   ),
   spendPerDay: field.optional(
-    sampleAmount,
+    largeAmount,
     'Limit for the sum of all checkouts of a UTC day, in US dollars, not cents. Only for scope agent.',
     200,
   ),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MERCHANT_REFUND_REASONS, REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-record.ts';
 import { endpoints, get } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
-import { checkedText, sampleAmount, text } from './request-fields.ts';
+import { checkedText, largeAmount, text } from './request-fields.ts';
 import { environment, idOf, list, listQuery, status as statusFilter } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererOf, resource } from './resource.ts';
@@ -12,7 +12,7 @@ const status = statusFilter.meta({ examples: ['failed'] });
 
 export const refundRequest = z.strictObject({
   amount: field.optional(
-    sampleAmount,
+    largeAmount,
     'US dollars, not cents: more than 0, at most the remaining amount of the payment. Default: the remaining amount.',
     10,
   ),

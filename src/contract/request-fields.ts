@@ -5,8 +5,7 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { described } from './resource-fields.ts';
 import { SAMPLE_TIME } from './sample-ids.ts';
 
-/** Limit of sample amounts in US dollars: larger than any session amount, but still exact as integer cents. */
-const MAX_SAMPLE_AMOUNT = 1_000_000;
+const MAX_LARGE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
 const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
@@ -97,8 +96,10 @@ export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
 
-/** An amount up to 1000000 US dollars, above the limit of a session. */
-export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
+/** An amount above the limit of a session: of a day, of a payment with its fee, or of a sample. */
+export const largeAmount = dollars(MAX_LARGE_AMOUNT).describe(
+  'US dollars: more than 0, at most 1000000, at most two decimals.',
+);
 
 /** An amount that a provider has transferred: from 0 to the largest safe integer of cents. */
 export const movedAmount = dollars(amountFromCents(Number.MAX_SAFE_INTEGER), { orZero: true });
