@@ -119,7 +119,9 @@ const standingsQuery = z.strictObject({
 });
 
 const rulesQuery = z.strictObject({
-  version: checkedText('integer', (value) => (/^\d{1,9}$/.test(value) ? undefined : 'must be a whole number'))
+  version: checkedText('integer', (value) =>
+    /^\d{1,9}$/.test(value) ? undefined : 'must be an integer from 0 to 999999999',
+  )
     .optional()
     .describe('Version to return. Default: the active version.')
     .meta({ type: 'integer', minimum: 0, examples: ['1'] }),

@@ -65,6 +65,7 @@ describe('the routing rules', () => {
     await gatewayOf(on).refused('404 not_found', 'GET routing/rules?version=3');
     for (const version of ['-1', 'x', '1.5', '', '9999999999', '1&version=2', 'NaN'])
       await rejected(on, `GET rules?version=${version}`);
+    assert.match((await rejected(on, 'GET rules?version=9999999999')).suggestion ?? '', /from 0 to 999999999;/);
   });
 
   it('the version of the routing rules stays the same if an equal rule set is saved again, also in another JSON notation', async () => {
