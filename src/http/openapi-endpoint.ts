@@ -85,15 +85,9 @@ const described = new WeakMap<AppDeps, OpenApi>();
 
 /** OpenAPI document of this process. Built at the first call and cached, which keeps the start fast. */
 export function describeApi(deps: AppDeps): OpenApi {
-  let api = described.get(deps);
-  if (!api) {
-    api = openApiOf({
-      baseUrl: deps.urls.base,
-      version: VERSION,
-      endpoints: servedEndpoints(deps),
-      httpStatusOf,
-    });
-    described.set(deps, api);
-  }
+  const { base: baseUrl } = deps.urls;
+  const api =
+    described.get(deps) ?? openApiOf({ baseUrl, version: VERSION, endpoints: servedEndpoints(deps), httpStatusOf });
+  described.set(deps, api);
   return api;
 }
