@@ -5,7 +5,7 @@ import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
 import { sendPrivate } from '../html/content.ts';
 import { html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
-import { PAGE_HEADERS, acceptForms, formOf, seeOther } from '../html/html-page.ts';
+import { PAGE_HEADERS, acceptForms, formOf, param, seeOther } from '../html/html-page.ts';
 import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import { FormRefusal, dashboardErrorPage, loginAddress } from './error-page.ts';
@@ -136,10 +136,6 @@ function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply
   if ('download' in answer) return reply.send(answer.download);
   reply.headers(PAGE_HEADERS);
   return sendPrivate(request, reply, renderVisit(visit, answer).markup);
-}
-
-function param(request: FastifyRequest, name: string): string {
-  return (request.params as Record<string, string>)[name]!;
 }
 
 function noPage(): GatewayError {

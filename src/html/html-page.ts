@@ -70,6 +70,11 @@ export function formOf(request: FastifyRequest): URLSearchParams {
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
 }
 
+/** Path parameter of a request. Its route must have the parameter. */
+export function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name]!;
+}
+
 /** True for a program that asks for JSON instead of a page. */
 export function wantsJson(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType(['text/html', 'application/json']) === 'application/json';

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Endpoint } from '../contract/endpoint.ts';
 import { type PageQuery, pageOf } from '../contract/list-query.ts';
 import { inputReader } from '../contract/input-problems.ts';
+import { param } from '../html/html-page.ts';
 import { type AuditedAction, withAudit } from '../operations/access/audit.ts';
 import { assertKey } from '../operations/access/caller.ts';
 import type { PageResult } from '../store/list-page.ts';
@@ -132,10 +133,6 @@ function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
 /** Parsed JSON body of a request; `{}` if the request has no body. */
 export function sentBody({ body }: FastifyRequest): unknown {
   return body === undefined ? {} : body;
-}
-
-export function param(request: FastifyRequest, name: string): string {
-  return (request.params as Record<string, string>)[name]!;
 }
 
 export function renderList<Item, Rendered>(
