@@ -3,7 +3,7 @@ import type { Asset } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
 
-export type PageStep = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
+export type PageStep = 'pay' | 'switch' | 'cancel' | 'continue' | 'status';
 
 /** Creates the paths of the buyer's pages as the browser sees them: a proxy may add a path prefix. */
 export function createPaths(urls: Urls) {

@@ -59,7 +59,7 @@ export function renderChoose(shop: Shop, session: Session, state: Choose, notice
 
 /** The page if no payment method is available. */
 export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, notice: Notice | null): Html {
-  const before = state.setback && `${textOf(state.setback)} `;
+  const before = state.setback && `${setbackText(state.setback)} `;
   const content = html`${renderNotice(notice)}
     ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
     ${introduction(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
@@ -80,7 +80,7 @@ export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: No
 }
 
 /** After an uncertain payment, no later failure proves that the buyer was not charged. */
-function textOf({ reason, certain }: FailedAttempt): string {
+function setbackText({ reason, certain }: FailedAttempt): string {
   const { text } = SETBACKS[reason];
   return text === NOT_CHARGED && !certain ? SETBACKS.abandoned.text : text;
 }
@@ -91,7 +91,8 @@ function renderOpening(setback: FailedAttempt | null): Html {
   const { triesLeft, minutesLeft } = setback;
   const tries = triesLeft === 1 ? 'once more' : `${triesLeft} more times`;
   const minutes = minutesLeft === 1 ? 'minute' : `${minutesLeft} minutes`;
-  return html`${heading(title)} ${introduction(`${textOf(setback)} You can try ${tries} within the next ${minutes}.`)}`;
+  return html`${heading(title)}
+  ${introduction(`${setbackText(setback)} You can try ${tries} within the next ${minutes}.`)}`;
 }
 
 function renderMethod({ kind, label, eta, fees }: MethodOption, chosen: boolean): Html {
