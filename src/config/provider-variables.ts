@@ -1,6 +1,6 @@
 import type { Environment } from '../domain/route.ts';
 import { CHAINS } from '../providers/evm-chains.ts';
-import { ConfigError } from './setting-fields.ts';
+import { ConfigError, splitAtCommas } from './setting-fields.ts';
 
 /** A provider instance whose settings are not checked yet. */
 export interface Draft {
@@ -104,7 +104,7 @@ function stripeOf(
     environment,
     settings: {
       secretKey: variables[keyName],
-      webhookSecrets: secrets.split(',').map((secret) => secret.trim()),
+      webhookSecrets: splitAtCommas(secrets),
       ...(apiBase !== undefined && { apiBase }),
     },
     placeOf: (setting) => (setting === undefined ? `${keyName} (${id})` : `${names[setting]} (${setting} of ${id})`),
@@ -159,7 +159,7 @@ function accountDrafts(variables: Variables, names: AccountVariables): Draft[] {
   const settings = Object.entries(all).flatMap(([setting, name]) => {
     const text = variables[name];
     if (text === undefined) return [];
-    return [[setting, lists.includes(setting) ? text.split(',').map((each) => each.trim()) : text] as const];
+    return [[setting, lists.includes(setting) ? splitAtCommas(text) : text] as const];
   });
   const [first] = Object.values(required);
   const placeOf = (setting: string | undefined) =>
@@ -178,13 +178,12 @@ function usdcDrafts(variables: Variables): Draft[] {
   if (missing.length > 0) throw new ConfigError(`${missing.join(', ')} must be set to accept USDC`);
   const chain = CHAINS.get(name!);
   if (!chain) throw new ConfigError(`USDC_CHAIN must be one of ${[...CHAINS.keys()].join(', ')}`);
-  const rpc = urls!.split(',').map((url) => url.trim());
   return [
     {
       id: chain.name,
       adapter: 'evm-usdc',
       environment: chain.environment,
-      settings: { xpub, chain: chain.name, rpc, ...(token !== undefined && { token }) },
+      settings: { xpub, chain: chain.name, rpc: splitAtCommas(urls!), ...(token !== undefined && { token }) },
       placeOf: (setting) =>
         setting === undefined
           ? `USDC_CHAIN (${chain.name})`

@@ -33,8 +33,10 @@ export const port = number(PORT_ERROR).pipe(z.number().int(PORT_ERROR).max(65_53
 export const secondsUpTo = (max: number) =>
   positive('seconds').pipe(z.number().max(max, `must be at most ${max} seconds`));
 
+export const splitAtCommas = (value: string) => value.split(',').map((text) => text.trim());
+
 /** Texts separated by commas. */
-export const texts = z.string().transform((value) => value.split(',').map((text) => text.trim()));
+export const texts = z.string().transform(splitAtCommas);
 
 const KEY_FORM = /^[A-Za-z0-9+/]{43}=$/;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { number, oneOf, port, url } from './setting-fields.ts';
+import { number, oneOf, port, splitAtCommas, url } from './setting-fields.ts';
 
 const HEADERS_ERROR = 'must be name=value pairs, separated by commas, values percent-encoded';
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=(.*)$/;
@@ -13,7 +13,7 @@ export const TELEMETRY_VARIABLES = {
     .string()
     .transform((text, context) => {
       const headers: Record<string, string> = {};
-      for (const pair of text.split(',').map((part) => part.trim())) {
+      for (const pair of splitAtCommas(text)) {
         const [, name, value] = HEADER.exec(pair) ?? [];
         const decoded = value === undefined ? undefined : decode(value.trim());
         if (name === undefined || decoded === undefined) {
