@@ -39,26 +39,25 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/** The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. */
+/**
+ * The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. That
+ * of an export is the list with its filter, because a browser does not leave the page before a download.
+ */
 function pageOf({ url, server, routeOptions }: FastifyRequest): string {
   let [page, pattern] = [url, routeOptions.url ?? ''];
   while (pattern !== '' && !server.hasRoute({ method: 'GET', url: pattern })) {
     [page, pattern] = [parentOf(page.split('?')[0]!), parentOf(pattern)];
   }
-  return page;
+  return page.replace(/^([^?]*)\.csv(?=\?|$)/, '$1');
 }
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));
 
-/**
- * Link to the page of a rejected form or filter, or to the start. The filter of an export is on the page without `.csv`, because the
- * address of the export alone would download all payments.
- */
+/** Link to the page of a rejected form or filter, or to the start. */
 function nextStep(refusal: GatewayError, request: FastifyRequest): [string, string] {
   if (refusal instanceof StepUpRefusal) return [loginAddress(request), 'Confirm that it is you'];
   const isForm = request.method !== 'GET' || refusal.code === 'invalid_input';
-  const page = pageOf(request).split('?')[0]!;
-  return isForm ? [page.replace(/\.csv$/, ''), 'Go back'] : ['/dashboard', 'Go to the dashboard'];
+  return isForm ? [pageOf(request).split('?')[0]!, 'Go back'] : ['/dashboard', 'Go to the dashboard'];
 }
 
 /** Address of the login that leads back to the page of the request. */

@@ -203,6 +203,9 @@ describe('a form', () => {
     const session = `/dashboard/sandbox/payments/${await createSession(test)}`;
     const { cookie } = await joinPerson(test, LOGIN.email, { sandbox: 'admin', production: 'admin' });
     test.clock.advance(31 * MINUTE_MS);
+    const list = '/dashboard/sandbox/payments?status=paid';
+    const exported = await visit(test.url + list.replace('?', '.csv?'), { cookie });
+    assert.equal(exported.headers.get('location'), `/dashboard/login?next=${encodeURIComponent(list)}`);
     for (const [path, next] of [
       [`${session}/resend`, session],
       [`${session}/expire`, `${session}/expire`],
