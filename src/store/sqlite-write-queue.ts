@@ -18,6 +18,8 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** Number of change sets that are sent before the turn of the event loop ends, so that the writer works while this thread handles further requests. */
+const SETS_AT_ONCE = 32;
 /** Smallest possible write: rewrites the application id in the file header with its current value. */
 export const REWRITE_HEADER = 'PRAGMA application_id = 0';
 /** Free disk space that the service needs to become ready again after a full disk, so that the next commits do not fill it. */
@@ -77,6 +79,7 @@ export async function startWriter({ path, copyLog, onFatal, onBatch }: WriterOpt
     if (isDead) return Promise.reject(unwritable());
     return new Promise((resolve, reject) => {
       waiting.push({ changes, writes, resolve, reject });
+      if (waiting.length === SETS_AT_ONCE) return send();
       if (isSending) return;
       if (canWait) {
         timer ??= setTimeout(send, LONGEST_WAIT_MS);
