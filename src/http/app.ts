@@ -108,7 +108,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     logRequest(request, reply);
     done();
   });
-  sendTogether(app);
+  sendReadsTogether(app);
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
   // Adds this hook after the rate limits, so that requests that it rejects are counted, too.
@@ -123,19 +123,20 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
 }
 
 /**
- * Sends the texts of one turn of the event loop together, at its end. A write to a client or proxy that waits on the same machine wakes
- * its process, which takes longer than the rest of a `GET`; further writes find the process awake.
+ * Sends the answers to reads of one turn of the event loop together, at its end. A write to a client or proxy that waits on the same
+ * machine wakes its process, which takes longer than the rest of a read; further writes find the process awake. The answers to changes
+ * are together already, because their changes are committed together.
  */
-function sendTogether(app: FastifyInstance): void {
+function sendReadsTogether(app: FastifyInstance): void {
   let waiting: (() => void)[] = [];
   const sendAll = () => {
     const sent = waiting;
     waiting = [];
     for (const send of sent) send();
   };
-  app.addHook('onSend', (_request, _reply, payload, done) => {
+  app.addHook('onSend', ({ method }, _reply, payload, done) => {
     // A stream keeps the asynchronous context of its request, with its trace.
-    if (typeof payload !== 'string') return done();
+    if (method !== 'GET' || typeof payload !== 'string') return done();
     if (waiting.push(done) === 1) setImmediate(sendAll);
   });
 }

@@ -18,8 +18,8 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Number of change sets that are sent before the turn of the event loop ends, so that the writer works while this thread handles further requests. */
-const SETS_AT_ONCE = 32;
+/** Number of change sets that are sent before the turn of the event loop ends, so that the writer works while this thread handles requests. */
+const SETS_AT_ONCE = 20;
 /** Smallest possible write: rewrites the application id in the file header with its current value. */
 export const REWRITE_HEADER = 'PRAGMA application_id = 0';
 /** Free disk space that the service needs to become ready again after a full disk, so that the next commits do not fill it. */
