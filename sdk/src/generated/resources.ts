@@ -911,7 +911,7 @@ export class CheckoutResource extends Resource {
 }
 
 export class FeesResource extends Resource {
-  /** Estimate fees. Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes nothing. Next: Call checkout.create with the same amount and preferredRoute. */
+  /** Estimate fees. Splits amount into buyerFee, gatewayFee and merchantNet, on the best route (else no_eligible_route) or on routeId. Use it to compare routes; for a known buyer, checkout.preview. Writes nothing. Next: Call checkout.create with the same amount and preferredRoute. */
   estimate(params: api.FeesEstimateParams, options?: RequestOptions): TillwayPromise<api.FeesEstimate> {
     return call(this.transport, {
       method: 'POST',

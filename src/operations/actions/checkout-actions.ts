@@ -71,12 +71,13 @@ export const feesEstimate = defineAction({
   name: 'fees.estimate',
   title: 'Estimate fees',
   description:
-    'Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes nothing.',
+    'Splits amount into buyerFee, gatewayFee and merchantNet, on the best route (else no_eligible_route) or on routeId. Use it to compare routes; for a known buyer, checkout.preview. Writes nothing.',
   input: feesEstimateRequest,
   output: feesEstimateResult,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [NO_ROUTE],
+  // OpenAPI has no room for another set of errors with its examples, so the description names no_eligible_route.
+  errors: [],
   next: 'Call checkout.create with the same amount and preferredRoute.',
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others)],
   example: (deps) => {
