@@ -96,7 +96,7 @@ export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
 
-/** An amount above the limit of a session: of a day, of a payment with its fee, or of a sample. */
+/** An amount that may exceed the limit of a session: the sum of a day, a payment with its fee, or a sample. */
 export const largeAmount = dollars(MAX_LARGE_AMOUNT).describe(
   'US dollars: more than 0, at most 1000000, at most two decimals.',
 );

@@ -119,7 +119,7 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
     };
 }
 
-/** Throws `fault`, with the page of the form if it can be corrected there. A form with a reused idempotency key needs to be opened again. */
+/** Throws `fault`, with the page of the form if it can be corrected there. A form with a reused idempotency key must be opened again. */
 async function refuseForm(visit: Visit, form: FormPage | undefined, fault: unknown): Promise<never> {
   if (!form || !(fault instanceof GatewayError)) throw fault;
   if (fault.code === 'idempotency_conflict') {

@@ -40,8 +40,8 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
 };
 
 /**
- * The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. That
- * of an export is the list with its filter, because a browser does not leave the page before a download.
+ * The address of a request, or the nearest page above it: a form in a page, such as the list of operators, has no page of its own. For
+ * an export, it is the list with the same filter, because a browser stays on its page during a download.
  */
 function pageOf({ url, server, routeOptions }: FastifyRequest): string {
   let [page, pattern] = [url, routeOptions.url ?? ''];

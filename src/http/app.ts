@@ -220,7 +220,7 @@ function countOf({ raw: { rawHeaders } }: FastifyRequest, name: string): number 
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
-/** Host name in the header of a request, in small letters and without the port. */
+/** Host name in the header of a request, in lower case and without the port. */
 export function hostNameOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
   return (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
 }

@@ -11,7 +11,7 @@ export interface Outcomes {
 /** Fewest days from which a usual range is made. */
 const LEAST_DAYS = 7;
 
-/** Number of the sales of a kind or that are counted, in cents their amount, and `total`, which also has the fees of the buyers. */
+/** Sums of the sales of a kind, or of the sales that `counted` accepts. Amounts are in cents; `total` includes the fees of the buyers. */
 export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: SalesSum) => boolean)) {
   const isCounted = typeof counted === 'string' ? ({ kind }: SalesSum) => kind === counted : counted;
   const sums = { count: 0, amount: 0, total: 0 };

@@ -12,19 +12,19 @@ let isFetching = false;
 const beforeAttributeUpdated = (name, element) => !(name === 'open' && element instanceof HTMLDetailsElement);
 
 /**
- * False for a form of filters: it has no news, and a person may be filling it in.
+ * True if an element is updated. A form of filters stays as it is, because a person may be filling it in.
  * @type {(from: Node) => boolean}
  */
 const beforeNodeMorphed = (from) => !(from instanceof HTMLFormElement && from.method === 'get');
 
-/** Fetches the page again and changes only what differs, so that focus, selection, open details and a filter being typed stay. */
+/** Fetches the page again and changes only what differs, so that focus, selection, open details and filled filters stay. */
 async function refresh() {
   const main = document.querySelector('main[data-live]');
   if (!main || document.hidden || isFetching) return;
   isFetching = true;
   try {
     const answer = await fetch(location.href, { redirect: 'manual' });
-    // The session has ended: without the login, the page would look current for ever.
+    // The session has ended, so the reload leads to the login. Otherwise the old page would look current.
     if (answer.type === 'opaqueredirect') location.reload();
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');

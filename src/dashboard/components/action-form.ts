@@ -53,7 +53,7 @@ export function confirmationPage({ formToken, here, fault }: Visit, page: Confir
   return { title: page.title, main };
 }
 
-/** Why a form was refused, above the form that is shown again. */
+/** The error of a rejected form, for the page that shows the form again. */
 export function renderFault({ message, details }: GatewayError): Html {
   return html`<div class="panel bad" role="alert">
     <p>${message}</p>

@@ -145,7 +145,7 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
     if (!form.has('credential') && !form.has('password')) return sendPage(reply, 200, render());
     const from = await fromOf(parts, request);
     const token = await joinService(access, secret, factorOf(form), from).catch((fault: unknown) => {
-      // Without this page, a person who adds a factor would need another code of an invitation.
+      // Shows the same secret of the authenticator app again. With a new secret, the codes of the app would be rejected.
       throw fault instanceof GatewayError ? new FormRefusal(fault, render(fault)) : fault;
     });
     setToken(settings, reply, token);

@@ -27,7 +27,7 @@ interface Field {
   choices?(visit: Visit): readonly Choice[];
   type?: 'date' | 'hidden';
   filter(value: string, zone: string): Record<string, unknown>;
-  /** What an invalid value is not, and an example of a valid one. */
+  /** Message and suggestion of the error about an invalid value. Default: {@link NO_VALUE}. */
   fault?: readonly [message: string, advice: string];
 }
 

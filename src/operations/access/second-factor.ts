@@ -15,7 +15,7 @@ const base32 = new ScureBase32Plugin();
 
 /**
  * A secret for an authenticator app, with the address for its QR code: the one that the page sent back as `kept`, or a new one. `sealed`
- * is the form in which the page sends it back: stored nowhere. Undefined without a key to encrypt with.
+ * is the encrypted secret, which the page sends back and nothing stores. Undefined without a key to encrypt with.
  */
 export function newTotpOffer(deps: CodeDeps, { id, email }: Operator, kept: string | null = null) {
   const { webhooks, merchantName, randomBytes } = deps;
